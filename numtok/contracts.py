@@ -76,8 +76,8 @@ def once_a_run(make: Callable[..., T]) -> Callable[..., T]:
 
 
 def only(kind: type) -> Callable[[Callable[[Any, int], None]], Callable[[Any, int], None]]:
-    """Return a decorator that restricts a check to instances of ``kind``. Any other object passes
-    it."""
+    """Return a decorator that restricts a check to instances of ``kind``. Other objects pass
+    without being checked."""
 
     def restricted(check: Callable[[Any, int], None]) -> Callable[[Any, int], None]:
         @wraps(check)

@@ -147,7 +147,8 @@ class BarMarks:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ColumnMarks:
-    """A histogram: columns from 0 up to ``heights``, from ``low`` to ``high`` on the x axis."""
+    """A histogram whose columns have the given ``heights``. ``low`` and ``high`` are the ends of
+    each column on the x axis."""
 
     label: str
     low: Floats

@@ -157,7 +157,8 @@ def shape_of(index: int) -> int:
 
 
 def color_of(index: int | None) -> str:
-    """Return the CSS color for a palette index, or gray if the index is None."""
+    """Return the CSS color for a palette index, or gray if the index is None. Indices
+    beyond the end of the palette wrap around."""
     return QUIET if index is None else f"var(--c{index % COLOURS})"
 
 

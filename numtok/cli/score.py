@@ -10,9 +10,9 @@ from numtok.settings.score import Config
 def command(context: typer.Context, settings: Config, format: Format) -> None:
     """Score the numbers in any model's answers.
 
-    A rule chooses one number of each answer, which is compared with the true value as a decimal
-    number. LaTeX, Markdown, group commas, currency signs and units are ignored, except by the rule
-    strict. A missing answer is wrong. Several files are compared row by row.
+    A rule chooses one number in each answer, which is compared with the true value as a decimal
+    number. LaTeX, Markdown, commas between thousands, currency signs and units are ignored, except
+    by the rule strict. A missing answer counts as wrong. Several files are compared row by row.
 
     Example: numtok score answers.jsonl --truth gold.jsonl --rule last-number
     """

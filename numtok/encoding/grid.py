@@ -80,7 +80,8 @@ class GridScheme(Scheme):
     @property
     @abstractmethod
     def most(self) -> int:
-        """Largest number of units. Tokens that represent more units decode to an overflow."""
+        """Largest magnitude that the scheme can represent, in units. Tokens that represent more
+        decode to an overflow."""
 
     @property
     def decimals(self) -> int:

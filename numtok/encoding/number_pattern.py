@@ -1,6 +1,7 @@
-"""Numbers with a bounded number of digits, as a state machine of a tokenizer's tokens.
+"""Patterns of numbers, as state machines over characters and over a tokenizer's tokens.
 
-A language model that is restricted to these tokens generates a well-formed number.
+A language model writes a well-formed number if it may generate only the tokens allowed in each
+state.
 """
 
 from collections import defaultdict
@@ -21,19 +22,19 @@ from numtok.encoding.numeral_states import (
 )
 from numtok.errors import UsageError
 
-_LARGEST = 100  # digits, since each count is a state
+_LARGEST = 100  # largest limit of digits, because each digit count is a separate state
 _STEPS = steps_of({BEGIN: FOLLOWS[""] | {" ": ""}} | FOLLOWS, ())
 _OF_NUMERALS = frozenset(CHARACTERS)
 
 
 class State(NamedTuple):
-    """Progress of a number, character by character.
+    """State of a number that is read character by character.
 
     numeral
-        State in ``encoding.numeral_states``.
+        Name of the numeral's state, as in :mod:`numtok.encoding.numeral_states`.
     digits, decimals
-        Number of digits before and after the point. Without a maximum they are counted only up to
-        the minimum, so that the number of states is finite.
+        Number of digits before and after the decimal point. Without a maximum, digits are
+        counted only up to the minimum, so that the number of states is finite.
     """
 
     numeral: str
@@ -43,20 +44,20 @@ class State(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class NumberPattern:
-    """The numbers that may be written, possibly after one space.
+    """Pattern of the numbers that may be written; a number may be preceded by one space.
 
     min_digits, max_digits
-        Number of digits before the decimal point; ``None`` is unlimited. With a minimum of 0,
+        Number of digits before the decimal point; ``None`` means no limit. With a minimum of 0,
         numbers may begin with the point (``.5``).
     min_decimals, max_decimals
-        Number of digits after the decimal point. 0 decimals are written without a point.
+        Number of digits after the decimal point. Numbers without decimals have no point.
     signs
-        Allowed signs, of ``+``, ``-`` and U+2212; every number may also be without a sign.
+        Allowed signs: any of ``+``, ``-`` and U+2212. The sign is always optional.
     groups, exponent, percent
         Allow commas between groups of thousands (``1,234``), an exponent (``1e5``), and a percent
         sign.
 
-    Raises UsageError for a minimum above the maximum, or for another sign.
+    Raises UsageError if a minimum exceeds its maximum, or if any other sign is given.
     """
 
     min_digits: int = 1
@@ -85,7 +86,8 @@ class NumberPattern:
 
     @property
     def longest(self) -> int | None:
-        """Largest number of characters of a number, with a space before it; None if unlimited."""
+        """Maximum length of a number in characters, including a space before it; None if there is
+        no limit."""
         if self.max_digits is None or self.max_decimals is None or self.exponent:
             return None
         commas = max(0, self.max_digits - 1) // 3 * self.groups
@@ -93,7 +95,7 @@ class NumberPattern:
         return whole + (self.max_decimals + 1 if self.max_decimals else 0) + self.percent
 
     def step(self, state: State, character: str) -> State | None:
-        """Return the state after one more character; None if the character is not allowed."""
+        """Return the state after one more character, or None if the character is not allowed."""
         numeral = _STEPS[state.numeral].get(character)
         if numeral is None or character in self._excluded:
             return None
@@ -105,7 +107,9 @@ class NumberPattern:
             decimals = _counted(state.decimals, self.min_decimals, self.max_decimals)
         elif character in DIGITS and numeral != "exponent":
             digits = _counted(state.digits, self.min_digits, self.max_digits)
-        elif character in ".eE":  # no more digits before it, so their number no longer matters
+        elif (
+            character in ".eE"
+        ):  # the digits before it are complete, so their count no longer matters
             digits = self.min_digits if state.digits >= self.min_digits else None
             if character != ".":
                 decimals = self.min_decimals if state.decimals >= self.min_decimals else None
@@ -114,7 +118,7 @@ class NumberPattern:
         return State(numeral, digits, decimals)
 
     def read(self, state: State, text: str) -> State | None:
-        """Return the state after some text; None if the text is not allowed."""
+        """Return the state after reading ``text``, or None if the text is not allowed."""
         reached: State | None = state
         for character in text:
             if reached is None:
@@ -124,20 +128,23 @@ class NumberPattern:
 
     @cached_property
     def _excluded(self) -> str:
-        """Characters that no number of the pattern has."""
+        """Characters that may not occur in numbers, although numerals can contain them."""
         excluded = "" if self.groups else ","
         excluded += "" if self.exponent else EXPONENTS
         excluded += "" if self.percent else "%"
         return excluded + ("." if self.max_decimals == 0 else "")
 
     def may_end(self, state: State) -> bool:
-        """Return whether a number may end in a state."""
+        """Return whether a number may end in the given state."""
         is_long_enough = state.digits >= self.min_digits and state.decimals >= self.min_decimals
         return is_long_enough and state.numeral in WHOLE
 
 
 def _counted(count: int, least: int, most: int | None) -> int | None:
-    """Return the number of digits after one more; None if that is one too many."""
+    """Return the digit count after one more digit, or None if it exceeds the maximum ``most``.
+
+    If ``most`` is None, the count stops at the minimum ``least``.
+    """
     if most is None:
         return min(count + 1, least)
     return count + 1 if count < most else None
@@ -145,13 +152,14 @@ def _counted(count: int, least: int, most: int | None) -> int | None:
 
 @dataclass(frozen=True, eq=False)
 class TokenStates:
-    """The states of a number that is written token by token; 0 is the first.
+    """State machine of numbers that are written token by token. States are indices; writing starts
+    in state 0.
 
     after
-        By state: the tokens that may come next, and the state after each. Every token can still
-        lead to a complete number.
+        For each state, the tokens that may come next, each mapped to the state after it. A complete
+        number can be reached after each of these tokens.
     may_end
-        By state: whether the number may end.
+        For each state, whether the number may end there.
     """
 
     after: Sequence[Mapping[int, int]]
@@ -159,15 +167,16 @@ class TokenStates:
 
     @classmethod
     def of(cls, pattern: NumberPattern, texts: Sequence[str | None]) -> Self:
-        """Build the states for the texts of all tokens by id.
+        """Build the states from a pattern and the text of each token, indexed by token id (None for
+        tokens without text).
 
-        Raises UsageError if no sequence of tokens spells a number of the pattern.
+        Raises UsageError if no sequence of tokens spells a number that matches the pattern.
 
         >>> states = TokenStates.of(NumberPattern(max_digits=2), ["1", "25", " 3", "x", "."])
         >>> sorted(states.after[0]), states.after[states.after[0][1]], states.may_end
         ([0, 1, 2], {4: 3}, [False, True, True, False, True])
         """
-        tokens = defaultdict(list)  # by text: models may have several tokens of one text
+        tokens = defaultdict(list)  # by text, because several tokens may have the same text
         for token, text in enumerate(texts):
             if text and set(text[1:]) <= _OF_NUMERALS and text[0] in _OF_NUMERALS | {" "}:
                 tokens[text].append(token)

@@ -190,7 +190,7 @@ class SampledRows:
         rows, hashes
             Indices and hashes of the added rows, [n].
         number_rows
-            Index of the first number in each row of the batch.
+            Index of the first number in each row of the batch, followed by the number of numbers.
         nodes
             Node of each number in the batch.
         """

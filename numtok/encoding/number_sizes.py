@@ -71,7 +71,7 @@ def is_sized(spec: str) -> bool:
     """Return whether the scheme with this spec adapts its settings to the numbers in the data (see
     :meth:`Scheme.suited`).
 
-    Explicit settings take precedence: ``fone`` is sized to the data, ``fone,whole=10`` is not.
+    Any explicit setting disables this: ``fone`` is sized to the data, ``fone,whole=10`` is not.
     """
     name = name_in(spec)
     return spec == name and SCHEMES[name].defaults.sized

@@ -1,6 +1,6 @@
-"""Numerals as a state machine of characters.
+"""State machine that reads numerals character by character.
 
-docs/NUMERALS.md has the whole rule.
+docs/NUMERALS.md describes the complete syntax.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -10,7 +10,7 @@ CHARACTERS = "0123456789+-.eE,%\u2212"
 DIGITS, SIGNS, EXPONENTS = "0123456789", "+-\u2212", "eE"
 
 _AFTER_WHOLE = {".": "point", EXPONENTS: "e", "%": "percent"}
-# By state: the characters that may follow, and the state after them.
+# For each state: the characters that may follow, mapped to the state after them.
 FOLLOWS: dict[str, dict[str, str]] = {
     "": {SIGNS: "sign", DIGITS: "one digit", ".": "leading point"},
     "sign": {DIGITS: "one digit", ".": "leading point"},
@@ -34,13 +34,17 @@ FOLLOWS: dict[str, dict[str, str]] = {
 _BEGUN = ("", "sign", "comma", "one of three", "two of three", "point", "leading point", "e")
 WHOLE = frozenset(FOLLOWS) - {*_BEGUN, "signed exponent"}  # where a numeral may end
 BEGIN, EXTRA = "begin", "extra"  # states: nothing read yet; NAN or an infinity
-BROKEN = "broken"  # state of sequences that begin no number; nothing may follow
+BROKEN = "broken"  # state of sequences that cannot begin a number; nothing may follow
 
 
 def steps_of(
     after: Mapping[str, Mapping[str, str]], marks: Collection[str]
 ) -> dict[str, dict[str, str]]:
-    """Return the next state by state and by single mark or character."""
+    """Return the next states, keyed by state and then by mark or character.
+
+    ``after`` maps each state to the symbols that may follow: either one of ``marks``, or a string
+    of characters that all lead to the same state.
+    """
     steps: dict[str, dict[str, str]] = {state: {} for state in after}
     for state, follows in after.items():
         for some, to in follows.items():
@@ -49,7 +53,7 @@ def steps_of(
 
 
 def reached(steps: Mapping[str, Mapping[str, str]], state: str, symbols: Sequence[str]) -> str:
-    """Return the state after some marks and characters."""
+    """Return the state that a sequence of marks and characters leads to from ``state``."""
     for symbol in symbols:
         state = steps.get(state, {}).get(symbol, BROKEN)
     return state

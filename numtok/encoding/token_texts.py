@@ -1,4 +1,4 @@
-"""The text of each token of a Hugging Face tokenizer, from the names in its vocabulary.
+"""Derives the text of each token of a Hugging Face tokenizer from the names in its vocabulary.
 
 Names are written in one of four ways: in the byte alphabet of GPT-2 (``Ġ5``), with a mark for
 spaces (``▁5``, as in Llama and T5), as a byte (``<0x35>``), or with a mark for tokens that continue
@@ -13,20 +13,20 @@ from typing import Any
 from numtok.encoding.byte_alphabet import from_alphabet
 from numtok.errors import UsageError
 
-_SPACE = "\u2581"  # written for a space
+_SPACE = "\u2581"  # stands for a space
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 _CONTINUES = "##"
 _BYTES_DECODER, _WORDS_DECODER = "ByteLevel", "WordPiece"
 
 
 def token_texts(tokenizer: Any) -> list[str | None]:
-    """Return the text of each token by id. It is None for special tokens, for tokens whose bytes
-    are not a whole character, and for ids without a token.
+    """Return the text of each token, indexed by id. It is None for special tokens, for tokens whose
+    bytes are not complete characters, and for ids without a token.
 
-    ``tokenizer`` is a tokenizer of transformers or of the library tokenizers. A byte token has no
-    text if another token has the same text, since texts are then never encoded with it.
+    ``tokenizer`` must come from transformers or the tokenizers library. A byte token has no text if
+    another token has the same text, because texts are then never encoded with the byte token.
 
-    Raises UsageError for any other object.
+    Raises UsageError if ``tokenizer`` is any other object.
 
     >>> from tokenizers import Tokenizer, decoders, models
     >>> tokenizer = Tokenizer(models.BPE({"a": 0, "\u01205": 1, "\u00c3": 2}, []))
@@ -68,8 +68,8 @@ def token_texts(tokenizer: Any) -> list[str | None]:
 
 
 def _decoders(backend: Any, names: Mapping[str, int]) -> set[str]:
-    """Return the types of a tokenizer's decoders; those of a tokenizer in Python are inferred from
-    its vocabulary."""
+    """Return the types of a tokenizer's decoders. For a tokenizer implemented in Python, they are
+    inferred from its vocabulary."""
     decoder = getattr(backend, "decoder", None)
     if hasattr(decoder, "__getstate__") and isinstance(state := decoder.__getstate__(), bytes):
         settings = json.loads(state)
@@ -80,7 +80,7 @@ def _decoders(backend: Any, names: Mapping[str, int]) -> set[str]:
 
 
 def _added(tokenizer: Any, backend: Any) -> tuple[dict[int, str], set[int]]:
-    """Return the texts of added tokens by id, and the ids of special tokens."""
+    """Return the texts of added tokens, keyed by id, and the ids of special tokens."""
     added: dict[int, Any] = dict(getattr(tokenizer, "added_tokens_decoder", None) or {})
     if hasattr(backend, "get_added_tokens_decoder"):
         added |= backend.get_added_tokens_decoder()
@@ -90,7 +90,7 @@ def _added(tokenizer: Any, backend: Any) -> tuple[dict[int, str], set[int]]:
 
 
 def _of_alphabet(name: str) -> str | None:
-    """Return the text of a name in the byte alphabet."""
+    """Return the text that a name in the byte alphabet stands for, or None if it has none."""
     try:
         return from_alphabet(name).decode()
     except (KeyError, UnicodeDecodeError):

@@ -8,27 +8,27 @@ import numpy as np
 
 from numtok.arrays import Bools, Floats, Ints
 
-#: ASCII digits, possibly with whitespace before them. The digits of ``5.``, ``²`` and ``½`` are
-#: part of another number, or not digits of a decimal number.
+#: ASCII digits, possibly with whitespace before them. ``5.`` does not match, because it is not only
+#: digits; ``²`` and ``½`` do not match, because they are not digits of a decimal number.
 _DIGITS = re.compile(r"(\s*)([0-9]+)")
-_LARGEST = 1e15  # value of a token, so that squared distances are finite in float32
+_LARGEST = 1e15  # largest value of a token; squared distances stay finite in float32
 
 
 class ValuedTokens(NamedTuple):
     """The T tokens of a vocabulary that stand for one or more digits, in ascending order of value.
 
     ids, values
-        [T]: the tokens, and the number that the digits of each spell.
+        [T]: ids of the tokens, and the number that the digits of each token spell.
     forms
-        [T]: equal for tokens that can replace each other. Tokens have different forms if their
-        numbers of digits differ (``1`` and ``01``), or the whitespace before the digits (``5`` and
-        `` 5``). All forms are 0 if no two tokens have the same value.
+        [T]: index of each token's form. Tokens of the same form can replace each other: they have
+        the same number of digits (unlike ``1`` and ``01``) and the same whitespace before the
+        digits (unlike ``5`` and `` 5``). All forms are 0 if no two tokens have the same value.
     begins
         [T]: True for tokens with whitespace before the digits, which begin a number.
     lengths
-        [T]: number of digits of each token.
+        [T]: number of digits in each token.
     points
-        [P]: tokens that are a decimal point.
+        [P]: ids of the tokens that are a decimal point.
     """
 
     ids: Ints
@@ -40,9 +40,10 @@ class ValuedTokens(NamedTuple):
 
     @classmethod
     def of_texts(cls, texts: Sequence[str | None], first: int = 0) -> Self:
-        """Find the tokens with a value by the texts of all tokens, whose ids start at ``first``.
+        """Return the tokens that have a value. ``texts`` are the texts of all tokens in order of
+        their ids, which start at ``first``.
 
-        Values above 1e15, which only rare tokens of very many digits have, are left out.
+        Tokens with a value above 1e15, which have many digits and are rare, are left out.
 
         >>> found = ValuedTokens.of_texts(["a", " 12", "12", ".", "5.", "7", "\u00b2", None])
         >>> found.ids.tolist(), found.values.tolist()
@@ -65,8 +66,8 @@ class ValuedTokens(NamedTuple):
 
     @classmethod
     def of_names(cls, names: Sequence[str], values: Floats, first: int = 0) -> Self:
-        """Return the tokens whose value in ``values`` [k] is not NaN. ``names`` [k] are their
-        digits, and their ids start at ``first``."""
+        """Return the tokens whose value in ``values`` [k] is not NaN. ``names`` [k] are the names
+        of all tokens in order of their ids, which start at ``first``."""
         tokens = np.flatnonzero(~np.isnan(values))
         return cls._ordered(
             first + tokens,
@@ -79,7 +80,7 @@ class ValuedTokens(NamedTuple):
     def _ordered(
         cls, ids: Ints, values: Floats, forms: Sequence[tuple[str, int]], points: Sequence[int]
     ) -> Self:
-        """Order tokens by value. ``forms`` are the whitespace of each, and its number of digits."""
+        """Order tokens by value. ``forms`` has the whitespace and the digit count of each token."""
         order = np.argsort(values, kind="stable")
         index = {form: number for number, form in enumerate(sorted(set(forms)))}
         numbered = np.array([index[form] for form in forms], np.int64)
@@ -94,7 +95,7 @@ class ValuedTokens(NamedTuple):
         )
 
     def single_digits(self) -> Self:
-        """Return only the tokens of one digit without whitespace."""
+        """Return only the tokens that are a single digit without whitespace."""
         chosen = (self.lengths == 1) & ~self.begins
         return self._replace(
             ids=self.ids[chosen],

@@ -139,8 +139,7 @@ def not_fitted(train: AnchoredSplit, samples: AnchoredSplit, queries: Queries) -
 
 
 def not_installed() -> Iterator[str]:
-    """Yield a sentence if the baseline ``boosted`` is missing because scikit-learn is not
-    installed."""
+    """Yield a note if the baseline ``boosted`` is missing because scikit-learn is not installed."""
     if "boosted" not in fits():
         yield "Baseline 'boosted' is not fitted: scikit-learn is not installed."
 

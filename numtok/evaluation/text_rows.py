@@ -232,8 +232,9 @@ class TextPredictor:
     def predict(self, rows: Sequence[Query], note: Note) -> list[RowPrediction]:
         """Return the prediction for each row.
 
-        Raises DataError for rows that are too long or have no ``[?]``, and TrainingFailed if memory
-        runs out.
+        Raises DataError if a row is too long, has a character that the text tokenizer cannot write,
+        has no ``[?]`` although numbers are predicted, or has ``[?]`` although its continuation is
+        predicted. Raises TrainingFailed if memory runs out.
         """
         if isinstance(self.mode, Options):
             return self._numbers(rows, self.mode, note)

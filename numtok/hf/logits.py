@@ -1,4 +1,4 @@
-"""A logits processor with which any causal model of transformers generates well-formed numbers."""
+"""Logits processor that makes generative models from transformers write well-formed numbers."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -18,23 +18,24 @@ _ENDED, _BROKEN = -1, -2  # states of rows after the number, and of rows that ar
 class NumberLogitsProcessor(LogitsProcessor):
     """Logits processor that restricts the generated text to one number, followed by a stop token.
 
-    The number may begin with a space. After the stop token, nothing is restricted: to end a row at
-    a token other than EOS, also pass it to ``generate`` as ``eos_token_id``. Prompts may be padded
-    on the left. Sampling and beams are supported, and one processor can be used many times.
+    The number may be preceded by a space. After the stop token, the text is unrestricted: to end a
+    row at a token other than EOS, also pass that token to ``generate`` as ``eos_token_id``. Prompts
+    may be padded on the left. Sampling and beam search are supported, and a processor can be
+    reused.
 
     Parameters
     ----------
     tokenizer : tokenizer
-        The model's tokenizer, from transformers or the library tokenizers.
+        The model's tokenizer, from transformers or the tokenizers library.
     prompt_length : int
-        Number of tokens before the number, with padding: ``inputs.input_ids.shape[1]``, or 1 for an
-        encoder-decoder. The attribute can be set before the next ``generate``.
+        Number of tokens before the number, including padding: ``inputs.input_ids.shape[1]``, or 1
+        for an encoder-decoder model. To reuse the processor, set this attribute.
     min_digits, max_digits : int, default 1 and None
-        Number of digits before the decimal point. None is unlimited.
+        Number of digits before the decimal point. None means no limit.
     min_decimals, max_decimals : int, default 0 and None
         Number of digits after the decimal point; with a maximum of 0, numbers have no point.
     signs : str, default '-'
-        Signs that a number may begin with; '' for none.
+        Signs that a number may begin with; '' allows no sign.
     groups, exponent, percent : bool, default False
         Allow commas between groups of thousands, an exponent, and a percent sign.
     stop : int, str or a sequence of these, optional
@@ -44,7 +45,7 @@ class NumberLogitsProcessor(LogitsProcessor):
     Raises
     ------
     UsageError
-        If no number of the pattern can be written with the tokens, if ``stop`` is not a token, or
+        If the tokenizer's tokens cannot spell any allowed number, if ``stop`` is not a token, or
         if a stop token could continue the number.
 
     Examples
@@ -94,12 +95,12 @@ class NumberLogitsProcessor(LogitsProcessor):
 
     @property
     def max_new_tokens(self) -> int | None:
-        """Number of tokens that is enough for every number and its stop token; None if numbers are
-        unlimited. With fewer tokens, a number may be cut off."""
+        """Number of tokens that suffices for any allowed number and the stop token; None if the
+        length of numbers is not limited. With fewer tokens, a number may be cut off."""
         return None if self._pattern.longest is None else self._pattern.longest + 1
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """Return scores [R, V], with -inf for tokens that may not follow the rows [R, T].
+        """Return ``scores`` [R, V] with -inf for tokens that may not follow ``input_ids`` [R, T].
 
         Raises UsageError if the rows do not match ``prompt_length``, or if the scores have fewer
         columns than the tokenizer has tokens.
@@ -115,7 +116,7 @@ class NumberLogitsProcessor(LogitsProcessor):
                 f"{scores.shape[1]:,}. Pass the tokenizer of this model"
             )
         rows = [self._state(row) for row in input_ids[:, self.prompt_length :].tolist()]
-        # A single row may be broken: a search for beams fills up with candidates of score -inf.
+        # Single rows may be broken, because beam search also keeps candidates of score -inf.
         if all(state == _BROKEN for state in rows):
             raise UsageError(
                 f"the text after prompt_length={self.prompt_length} tokens is not a number. Pass "
@@ -139,7 +140,7 @@ class NumberLogitsProcessor(LogitsProcessor):
         return state
 
     def _masks(self) -> Tensor:
-        """Return the allowed tokens by state, bool[states, size]."""
+        """Return whether each token is allowed in each state, bool[states, size]."""
         allowed = torch.zeros(len(self._states.after), self._size, dtype=torch.bool)
         for state, after in enumerate(self._states.after):
             allowed[state, [*after]] = True

@@ -238,8 +238,9 @@ class NumtokModel(PreTrainedModel):
 
         Predicted numbers have quantiles and are in the units of the text.
 
-        Raises DataError if ``texts`` is not a column of texts, or if a text has no ``[?]`` or is
-        too long. Raises UsageError for options that do not apply to the model.
+        Raises DataError if ``texts`` is not a column of texts, or if a text is too long or has no
+        ``[?]`` although numbers are predicted. Raises UsageError for options that do not apply to
+        the model.
         """
         config = Config(model="", text=("",), point=point, decode=decode)
         causal = self.network.objective.causal

@@ -1,4 +1,4 @@
-"""``numtok.read_answer`` and ``numtok.score_answers``: numbers in generated answers, in memory."""
+"""``numtok.read_answer`` and ``numtok.score_answers`` for generated answers in memory."""
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -28,13 +28,13 @@ def read_answer(
 ) -> Decimal | None:
     r"""Read the number that a generated text gives as its answer.
 
-    LaTeX, Markdown, group commas, currency signs and units are ignored, except by the rule
-    ``strict``. Two answers are the same number if they are equal: ``5``, ``5.00`` and ``+5`` are.
+    LaTeX, Markdown, commas between thousands, currency signs and units are ignored, except by the
+    rule ``strict``. The results for ``5``, ``5.00`` and ``+5`` are equal.
 
     Parameters
     ----------
     text : str or None
-        The answer; None if it is missing.
+        The generated text; None for a missing answer.
     rule : str, default 'last-number'
         Which number is the answer: 'strict' (the whole text), 'only-number', 'first-number',
         'last-number', 'boxed' or 'after:REGEX'.
@@ -44,7 +44,7 @@ def read_answer(
     Returns
     -------
     decimal.Decimal or None
-        The exact value; None if the rule finds no number.
+        The exact value, or None if the rule finds no number.
 
     Examples
     --------
@@ -64,16 +64,16 @@ def score_answers(
     clusters: Sequence[Any] | None = None,
     **settings: Any,
 ) -> Shown:
-    """Score generated answers in memory, as :func:`numtok.score` does files.
+    """Score generated answers in memory, as :func:`numtok.score` does for files.
 
     Parameters
     ----------
-    answers : sequence of str or None, or dict of such sequences by model
+    answers : sequence of str or None, or dict of such sequences keyed by model
         Answers to n questions. With several models, the others are compared with the first.
     truth : sequence of str, int, float or Decimal
         True value of each question.
     clusters : sequence, optional
-        Cluster of each question: questions of one cluster are not independent.
+        Cluster of each question. Questions in the same cluster are not independent.
     **settings
         Settings of :func:`numtok.score` that do not concern files: ``rules``, ``metrics``,
         ``numbers``, ``compare_by``, ``require``, ``truth_rule``, ``on_error``.
@@ -81,7 +81,7 @@ def score_answers(
     Returns
     -------
     Shown
-        Object that prints the tables of ``numtok score``. Its ``result`` has the values.
+        Object that prints the tables of ``numtok score``. Its ``result`` contains the scores.
 
     Examples
     --------

@@ -23,7 +23,7 @@ _FEWEST = 2  # number tokens, below which no value is nearer than another
 
 
 class _Labeled(NamedTuple):
-    """The N labels of a batch that are not ignored, and what is known of them on the host."""
+    """The N labels of a batch that are not ignored, and their properties, as NumPy arrays."""
 
     at: Ints  # [N] index of each label among all positions
     labels: Ints  # [N]
@@ -32,18 +32,19 @@ class _Labeled(NamedTuple):
 
 
 class NumberLoss(nn.Module):
-    """Module that compares the values of predicted number tokens with those of the labels.
+    """Module that computes a number loss, which compares the values of predicted number tokens with
+    the values of the labels.
 
     Call it with logits [B, L, V] and labels [B, L]. Labels that are not number tokens, and labels
-    of -100, add nothing.
+    of -100, do not contribute to the loss.
 
     Attributes
     ----------
     weight : float or None
-        Recommended weight of the loss next to the cross-entropy, from the spec; None if the loss
-        replaces the cross-entropy of number tokens.
+        Recommended weight when the loss is added to the cross-entropy, taken from the spec; None if
+        the loss replaces the cross-entropy of number tokens.
     tokens : ValuedTokens
-        ``tokens.ids`` [T] are the number tokens, and ``tokens.values`` [T] their values.
+        The number tokens: ``tokens.ids`` [T] are their ids and ``tokens.values`` [T] their values.
     """
 
     def __init__(
@@ -53,31 +54,31 @@ class NumberLoss(nn.Module):
         self.tokens = tokens
         self.weight = term.weight
         self.reduction, self.shift = reduction, shift
-        self._columns = int(tokens.ids.max()) + 1  # that logits must have
-        # The last id stands for all labels above, which are not numbers.
+        self._columns = int(tokens.ids.max()) + 1  # fewest columns of logits
+        # Larger labels, which are neither numbers nor points, are mapped to this id.
         self._last = max(self._columns, int(tokens.points.max(initial=0)) + 1)
         self._module = NumberTermModule(term, tokens, self._last + 1)
 
     @as_arguments()
     def forward(self, logits: Tensor, labels: Tensor, reduction: str | None = None) -> Tensor:
-        """Compute the loss, without its weight: [] or, if ``reduction`` is ``none``, [B, L].
+        """Compute the unweighted loss: a scalar [] or, if ``reduction`` is ``none``, [B, L].
 
         Parameters
         ----------
         logits : Tensor
             [B, L, V], floating-point. V may exceed the vocabulary of the tokenizer.
         labels : Tensor
-            int64[B, L]: the token that the logits at the same position predict, or at the position
-            before if ``shift`` is set. -100 is ignored.
+            int64[B, L]: the tokens that the logits predict, each at the position of its logits or,
+            if ``shift`` is set, one position later. Labels of -100 are ignored.
         reduction : {'mean', 'sum', 'none'}, optional
-            Instead of the module's own reduction. The mean is over number tokens; without any,
-            it is 0.
+            Overrides the module's reduction. The mean is over number tokens; it is 0 if the labels
+            contain no number tokens.
 
         Raises
         ------
         UsageError
-            If the shapes differ, if a label is outside of the vocabulary, or if ``reduction`` is
-            unknown.
+            If the shapes or types do not fit, if a label has no column in the logits, or if
+            ``reduction`` is unknown.
         """
         reduction = _reduction(self.reduction if reduction is None else reduction)
         shape = labels.shape if isinstance(labels, Tensor) else ()
@@ -93,11 +94,11 @@ class NumberLoss(nn.Module):
 
     @as_arguments()
     def with_cross_entropy(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Compute the whole training loss, []: the mean cross-entropy of all labels plus
-        ``weight`` times the mean number loss.
+        """Compute the complete training loss, a scalar []: the mean cross-entropy of all labels
+        plus ``weight`` times the mean number loss.
 
         If ``weight`` is None, as for ``smooth``, the number loss replaces the cross-entropy of
-        number tokens. Raises UsageError as :meth:`forward` does.
+        number tokens. Raises UsageError under the same conditions as :meth:`forward`.
         """
         logits, labels = self._aligned(logits, labels)
         found = self._labeled(logits, labels)
@@ -118,8 +119,8 @@ class NumberLoss(nn.Module):
         return text
 
     def _aligned(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Check the shapes, and return logits and labels such that each position predicts its own
-        label."""
+        """Check shapes and types. Return logits and labels aligned so that the logits at each
+        position predict the label at the same position."""
         tensors = isinstance(logits, Tensor) and isinstance(labels, Tensor)
         if not tensors or logits.dim() != 3 or logits.shape[:2] != labels.shape:
             shapes = [
@@ -143,7 +144,8 @@ class NumberLoss(nn.Module):
         return (logits[:, :-1], labels[:, 1:]) if self.shift else (logits, labels)
 
     def _labeled(self, logits: Tensor, labels: Tensor) -> _Labeled:
-        """Find the labels that are not ignored. Raises UsageError if one is not in the logits."""
+        """Return the labels that are not ignored. Raises UsageError if one has no column in the
+        logits."""
         every, length, size = labels.cpu().numpy(), labels.shape[1], logits.shape[2]
         wrong = (every != IGNORED) & ((every < 0) | (every >= size))
         if wrong.any():
@@ -154,12 +156,12 @@ class NumberLoss(nn.Module):
         at = np.flatnonzero(every != IGNORED)
         kept = every.flatten()[at]
         known = np.minimum(kept, self._last)
-        # A gap between rows, so that numbers of two rows are never joined.
+        # Positions have a gap between rows, so that numbers in two rows are never joined.
         places = self._module.places(known, at + at // max(1, length))
         return _Labeled(at, kept, self._module.valued(known), places)
 
     def _losses(self, logits: Tensor, found: _Labeled) -> tuple[Tensor, Tensor]:
-        """Return the term at the K number tokens [K], and their indices among all positions [K]."""
+        """Return the loss at each number token [K], and their indices among all positions [K]."""
         device, chosen = logits.device, found.valued
         if self._module.get_buffer("ids").device != device:
             self._module.to(device)
@@ -188,24 +190,25 @@ def number_loss(
     reduction: str = "mean",
     shift: bool = False,
 ) -> NumberLoss:
-    """Build a number loss from its spec, such as ``was``, ``mse``, ``smooth:1`` or ``ntil``, for
-    the logits of a language model.
+    """Build the number loss with the given spec, such as ``was``, ``mse``, ``smooth:1`` or
+    ``ntil``, for the logits of a language model.
 
-    Number tokens are those of ASCII digits, possibly with a space before them: ``5``, `` 5`` and
+    Number tokens consist of ASCII digits, possibly with a space before them: ``5``, `` 5`` and
     ``123``, but not ``5.``, ``²`` or ``½``.
 
     Parameters
     ----------
     spec : str
         Name of the loss, optionally with settings: ``was,reweigh=yes`` is the default of the
-        package ntloss. `numtok train --objective ar,number-loss=SPEC` has the same losses.
+        package ntloss. `numtok train --objective ar,number-loss=SPEC` takes the same specs.
     tokenizer : tokenizer or numtok.Codec
-        The model's tokenizer, from transformers or the library tokenizers.
+        The model's tokenizer, from transformers or the tokenizers library.
     digit_level : bool, default False
-        Use only the ten tokens ``0`` to ``9``, as ntloss does by default. Numbers in other tokens
-        are then ignored.
+        Use only the ten tokens ``0`` to ``9``, as ntloss does by default. Other number tokens do
+        not contribute to the loss then.
     reduction : {'mean', 'sum', 'none'}, default 'mean'
-        How losses are combined. The mean is over number tokens; 'none' returns [B, L].
+        How the losses of tokens are combined. The mean is over number tokens; 'none' returns the
+        losses as [B, L].
     shift : bool, default False
         True if logits at position j predict label j + 1, as with the ``labels`` of causal models in
         transformers. False if they predict label j.
@@ -236,7 +239,7 @@ def number_loss(
 
 
 def _number_tokens(tokenizer: Any) -> ValuedTokens:
-    """Return the number tokens of a tokenizer, of a codec, or of the tokenizer of a codec."""
+    """Return the number tokens of a tokenizer or codec."""
     codec = getattr(tokenizer, "inner" if isinstance(tokenizer, TextCodec) else "codec", None)
     if isinstance(codec, Codec):
         return Vocabulary.of(codec).valued

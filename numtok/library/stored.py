@@ -133,12 +133,14 @@ class TextModel(StoredArtifact):
             One prediction per text, in the order of the texts. If numbers are predicted, it has
             ``text``, the text with its numbers filled in, and ``numbers``, a list of dicts with
             ``literal``, ``value`` and quantiles (``q05`` ... ``q95``) in raw units. Otherwise, it
-            has ``label`` and ``probability``, or ``answer``.
+            has ``label`` and ``probability``, or ``answer`` and ``ended``.
 
         Raises
         ------
         DataError
-            If ``texts`` is not a column of texts, or a text has no ``[?]`` or is too long.
+            If ``texts`` is not a column of texts, or if a text is too long, has a character that
+            the model cannot read, has no ``[?]`` although numbers are predicted, or has ``[?]``
+            although its continuation is predicted.
         UsageError
             If the model does not support a setting.
         TrainingFailed

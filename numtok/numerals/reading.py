@@ -11,7 +11,7 @@ from numtok.numerals.unread import reason, remedy, unread_words
 
 
 class ReadNumber(NamedTuple):
-    """A number in a text; ``start`` and ``end`` are offsets in characters."""
+    """A number in a text. ``start`` and ``end`` are character offsets."""
 
     literal: str
     value: float
@@ -22,7 +22,7 @@ class ReadNumber(NamedTuple):
 class UnreadWord(NamedTuple):
     """A word whose digits are not part of any number, with the reason and advice on rewriting it.
 
-    ``start`` and ``end`` are offsets in characters.
+    ``start`` and ``end`` are character offsets.
     """
 
     text: str

@@ -18,11 +18,12 @@ class Config(CommandSettings):
     """Settings of ``numtok score``.
 
     files
-        Files of answers, one per model. With ``benchmark``, one file of answers or one report.
+        Answer files, one per model. With ``benchmark``, a single answer file or report.
     truth
         File of the true values. With ``benchmark``, REF of the data.
     rules
-        Rules that choose the number of an answer. With ``benchmark``, one of its own rules.
+        Rules that choose which number in an answer is scored. With ``benchmark``, one of the
+        benchmark's own rules.
     """
 
     files: tuple[str, ...] = setting(

@@ -1,7 +1,8 @@
-"""score: scores the numbers in generated answers, of one or more models.
+"""score: scores the numbers in the generated answers of one or more models.
 
-Answers and true values come from JSONL files. Each rule chooses one number of each answer, which is
-compared with the true value as a decimal number. Several models are compared on the same rows.
+Answers and true values are read from JSONL files. Each rule chooses one number in each answer. This
+number is compared with the true value as a decimal number. Several models are compared on the same
+rows.
 """
 
 import json
@@ -15,10 +16,11 @@ from numtok.settings.score import Config as Config
 
 
 def run(config: Config) -> AnswerScores:
-    """Score files of answers, and write what was read if the settings ask for it.
+    """Score answer files. If ``config.out`` is set, also write the numbers read from the answers to
+    that file (see :func:`readings`).
 
-    Raises UsageError for an invalid setting, DataError for rows that cannot be scored, and
-    StoreError if the file of readings cannot be written.
+    Raises UsageError if a setting is invalid, DataError if a row cannot be scored, and StoreError
+    if the output file cannot be written.
     """
     if config.out is not None:
         files.check_output("--out", config.out)
@@ -40,8 +42,8 @@ def run(config: Config) -> AnswerScores:
 
 
 def readings(answers: Answers, numbers: ReadAnswers) -> Iterator[dict[str, Any]]:
-    """Yield what was read of each row: its id, the true value, and by model and rule the number and
-    whether it is right."""
+    """Yield a record per row: its id, its true value and, for each model and rule, the number that
+    was read and whether it is right."""
     right = {
         model: {rule: numbers.right(model, rule) for rule in rules}
         for model, rules in numbers.literals.items()

@@ -54,7 +54,7 @@ class Side(NamedTuple):
     gpu: bool = False
 
     def workers(self, spool: Spool) -> Engine:
-        """Return the engine that executes the runs. ``spool`` makes temporary folders in the
+        """Return the engine that executes the runs. ``spool`` creates temporary folders in the
         store."""
         if self.engine == LOCAL:
             return Workers(self.jobs, self.gpus)
@@ -62,13 +62,15 @@ class Side(NamedTuple):
 
 
 def side_by_side(sweep: Sweep, requested: int | None) -> Side:
-    """Return how a sweep executes its runs on this machine: ``requested`` at a time. The default is
-    one run per GPU or, without GPUs, one per core.
+    """Return the number of parallel runs of a sweep on this machine, and their threads and GPUs.
 
-    The default is one run at a time if parallel runs would disturb each other: if their budget is
-    in minutes and they run on the CPU, or if the file names a single GPU. The choice does not
-    depend on how many runs are left, because the last digits of results depend on the number of
-    threads.
+    ``requested`` is the number of parallel runs. The default is one per GPU or, without GPUs, one
+    per core. The default never exceeds the number of runs in the sweep.
+
+    The default is a single run at a time if parallel runs would slow each other down: if their
+    budget is in minutes and they run on the CPU, or if the sweep file names a single GPU. The
+    default does not depend on the number of unfinished runs, because the last digits of results
+    depend on the number of threads.
     """
     most = threads() or cores()
     used = [device_of(training.device) for training in sweep.trainings]
@@ -87,29 +89,31 @@ def side_by_side(sweep: Sweep, requested: int | None) -> Side:
 def on_cluster(
     sweep: Sweep, requested: int | None, engine: str, nodes: Sequence[ClusterNode]
 ) -> Side:
-    """Return how a sweep executes its runs on a cluster: ``requested`` at a time, or by default one
-    per GPU.
+    """Return the number of parallel runs of a sweep on a cluster, and their threads and GPUs.
 
-    Without GPUs, the default is as many runs as the CPUs of all nodes can execute, or one per node
-    if the budget is in minutes.
+    ``requested`` is the number of parallel runs. The default is one per GPU. Without GPUs, it is
+    the number of runs that fit on the CPUs of all nodes, or one per node if the budget is in
+    minutes. The default never exceeds the number of runs in the sweep.
 
-    Each run has its own GPU if there are any, unless the file sets the device to ``cpu``. The
-    number of threads per run is NUMTOK_THREADS. By default it is one, so that the last digits of
-    results do not depend on the cluster; a run with a GPU gets its share of the node's CPUs, and a
-    run with a budget in minutes gets a whole node.
+    Each run has its own GPU if there are any, unless the sweep file sets the device to ``cpu`` for
+    all models. NUMTOK_THREADS sets the number of threads per run. By default, a run with a GPU gets
+    its share of the node's CPUs, and a run on CPUs whose budget is in minutes gets a whole node.
+    Other runs have one thread, so that the last digits of results do not depend on the cluster.
     """
     gpu = {training.device for training in sweep.trainings} != {"cpu"}
     return _on_nodes(nodes, requested, engine, gpu=gpu, timed=sweep.timed, most=sweep.size)
 
 
 def race_side(config: RaceConfig, nodes: Sequence[ClusterNode]) -> Side:
-    """Return how a race executes its runs: ``--jobs`` at a time. The default is one run per GPU;
-    without GPUs, it is one per core, but at most twice the number of seeds. On a cluster, the
-    choice is the same as for a sweep.
+    """Return the number of parallel runs of a race, and their threads and GPUs.
 
-    Parallel runs are an advantage, because budgets are in steps: several runs together train more
-    steps in the same time than one run on all cores. The number of threads is always set: the plan
-    stores it, so that a race has the same result on any machine on which it resumes.
+    ``--jobs`` sets the number of parallel runs. The default is one per GPU or, without GPUs, one
+    per core, but at most twice the number of seeds. On a cluster, the defaults are those of
+    :func:`on_cluster`, but not limited by the number of runs.
+
+    Parallel runs save time, because budgets are in steps: several runs together train more steps in
+    the same time than one run on all cores. The number of threads is always set and is stored in
+    the race's plan, so that the result is the same on any machine on which the race resumes.
     """
     if config.engine != LOCAL:
         return _on_nodes(nodes, config.jobs, config.engine, gpu=config.device != "cpu")
@@ -129,7 +133,7 @@ def race_side(config: RaceConfig, nodes: Sequence[ClusterNode]) -> Side:
 
 
 def _checked_jobs(jobs: int | None) -> int | None:
-    """Return ``--jobs`` after a check against this machine."""
+    """Return ``jobs`` after checking it against this machine."""
     return None if jobs is None else check_processes("jobs", jobs)
 
 
@@ -142,9 +146,10 @@ def _on_nodes(
     timed: bool = False,
     most: int | None = None,
 ) -> Side:
-    """Return how runs are executed on these nodes.
+    """Return the number of parallel runs on the given nodes, and their threads and GPUs.
 
-    ``most`` is the number of runs, or None if unlimited; ``gpu`` is True if runs may use a GPU.
+    ``most`` is the number of runs, or None if it is not limited. ``gpu`` is True if runs may use a
+    GPU.
     """
     gpu = gpu and any(node.gpus for node in nodes)
     able = [node for node in nodes if node.gpus or not gpu]
@@ -188,7 +193,7 @@ class Failed(NamedTuple):
 
 
 class Bug(NumtokError):
-    """An error that no user can cause. ``trace`` is the traceback."""
+    """Error that is caused by a bug rather than by the user. ``trace`` is its traceback."""
 
     def __init__(self, message: str, trace: str) -> None:
         super().__init__(message, trace)
@@ -207,7 +212,7 @@ class RunOutcome(NamedTuple):
 
 
 class OthersLeft(Exception):
-    """Raised if ``count`` runs that belong to other parts of a sweep do not exist yet."""
+    """Raised if ``count`` runs that belong to other parts of a sweep have no results yet."""
 
     def __init__(self, count: int) -> None:
         super().__init__(count)
@@ -220,8 +225,8 @@ class SweepProgress(NamedTuple):
     what
         Message about the latest work.
     done, total
-        Number of finished runs and of all runs. ``total`` is 0 while data is prepared or results
-        are compared.
+        Number of finished runs, and total number of runs. ``total`` is 0 while data is prepared or
+        results are compared.
     seconds_left
         Estimated remaining time; None if unknown.
     """
@@ -296,8 +301,9 @@ def _show_trace(problem: NumtokError | None) -> None:
 
 
 def _in_rounds(runs: Sequence[Run]) -> list[Run]:
-    """Order runs so that each model's first run comes first, then each model's second run: parallel
-    runs of one model would wait for its training.
+    """Order runs so that the first run of every model precedes the second run of any model.
+
+    Parallel runs of the same model would all wait for its training.
     """
     before = Counter[str]()
     rounds = []
@@ -312,9 +318,11 @@ class Runner:
     """Callable that executes those of the given runs that have no result yet. It returns the folder
     of each report, keyed by the index of the run.
 
+    failed
+        List to which failed runs are appended.
     part
         Part of the sweep to execute. With "3/8", these are the runs of every eighth model, starting
-        with the third; OthersLeft is raised if runs of other parts do not exist yet.
+        with the third. OthersLeft is raised if runs of other parts have no results yet.
     each
         Function that is called with every outcome.
     engine
@@ -386,7 +394,7 @@ class Runner:
         return {run.index: report for run, report, _ in outcomes if report is not None}
 
     def _own_models(self, runs: Sequence[Run]) -> set[str]:
-        """Return the models of this part; one part does all evaluations of a model."""
+        """Return the models of this part. A model is evaluated only by the part that trains it."""
         models = list(dict.fromkeys(repr(run.train) for run in runs))
         k, m = (1, 1) if self.part is None else map(int, self.part.split("/"))
         return set(models[k - 1 :: m])

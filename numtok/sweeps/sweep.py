@@ -71,8 +71,8 @@ class Ranking(NamedTuple):
         Mean and standard deviation of the ranks of each combination that has a value on all data
         sets, the best first.
     apart
-        Critical difference of Nemenyi's test at the 5% level, for all pairs. Mean ranks that differ
-        by less do not differ significantly.
+        Critical difference of the Nemenyi test at the 5% level, for comparisons of all pairs. Mean
+        ranks that differ by less do not differ significantly.
     """
 
     metric: str

@@ -1,4 +1,4 @@
-"""Starting, watching and ending ranks (training processes) on this machine.
+"""Starts, monitors and stops ranks (training processes) on this machine.
 
 The ranks are managed by PyTorch's elastic agent.
 """
@@ -39,17 +39,19 @@ def launch(
     count: int, work: Callable[..., T], arguments: Sequence[Any], listener: Tell, folder: Path
 ) -> T:
     """Run ``work(tell, *arguments)`` in ``count`` processes (ranks), and return the result of the
-    first.
+    first rank.
 
     listener
         Function that receives everything that the first rank passes to ``tell``.
     folder
         Empty folder for the logs and errors of the ranks.
 
-    A signal to this process is forwarded to all ranks, which have half a minute to stop, and is
-    then raised again in this process. If a rank fails, the others are ended. This function then
-    raises the rank's NumtokError, TrainingFailed if the rank died, or RuntimeError with the rank's
-    traceback.
+    A signal to this process is forwarded to all ranks, which have 30 seconds to stop, and is then
+    raised again in this process. TrainingFailed is raised if the signal does not end this process.
+
+    If a rank fails, the others are terminated, and this function raises the rank's own error if
+    that is a NumtokError, TrainingFailed if the rank's process died, and RuntimeError with the
+    rank's traceback otherwise.
     """
     _be_quiet()
     queue = multiprocessing.get_context("spawn").SimpleQueue()
@@ -60,7 +62,7 @@ def launch(
             nproc_per_node=count,
             run_id=secrets.token_hex(8),
             rdzv_backend="c10d",
-            rdzv_endpoint="127.0.0.1:0",  # any port that is free
+            rdzv_endpoint="127.0.0.1:0",  # any free port
             local_addr="127.0.0.1",
             max_restarts=0,
             logs_specs=DefaultLogsSpecs(log_dir=str(folder)),
@@ -98,7 +100,7 @@ def _rank(
         import_plugins_from_everywhere()
         tell = queue.put if rank == 0 else _discard
         return pickle.loads(work)(tell, *arguments)
-    except Exception as error:  # the launching process raises it, if it came first
+    except Exception as error:  # raised again by the launching process; see _fault
         unforeseen = RuntimeError(f"rank {rank} failed:\n{traceback.format_exc()}")
         cause = error if isinstance(error, NumtokError) else fault_of(error) or unforeseen
         (folder / f"error-{time.time_ns()}").write_bytes(pickle.dumps(cause))
@@ -106,7 +108,7 @@ def _rank(
 
 
 def _discard(thing: Any) -> None:
-    """Ignore what ranks other than the first report."""
+    """Ignore anything that is reported by a rank other than the first."""
 
 
 def _be_quiet() -> None:
@@ -135,10 +137,12 @@ def _listening(queue: "SimpleQueue[Any]", listener: Tell) -> Iterator[None]:
 
 
 def _fault(error: ChildFailedError, folder: Path) -> Exception:
-    """Return the root cause: a NumtokError of a rank, else a rank that was killed, else the first
-    failure.
+    """Return the error to raise when ranks have failed.
 
-    Ranks that the agent ended, or that lost their peer, fail later.
+    The first NumtokError takes precedence. Otherwise, it is TrainingFailed if a rank was killed by
+    a signal other than SIGTERM or if no rank raised an error, and the first error raised if not.
+    Ranks that the agent terminates (with SIGTERM), or whose peers have died, fail later than the
+    root cause.
     """
     raised = [pickle.loads(path.read_bytes()) for path in sorted(folder.glob("error-*"))]
     for cause in raised:

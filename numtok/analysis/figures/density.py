@@ -20,7 +20,7 @@ _ROOM = 0.1  # margin, as a fraction of the range of the true values
 
 @dataclass(frozen=True)
 class Density(FigureKind):
-    """Samples from table models and the true values, plotted against the only feature of the table.
+    """True values, and samples from table models, plotted against the table's only feature.
 
     One panel shows the rows of a split. For each model, another panel shows one sample per row from
     its predictive distribution (without temperature or truncation), so all panels have the same

@@ -244,7 +244,8 @@ def _tally(texts, spans, numbers, row, tallies):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True)
 class Distinct:
-    """Hashes and counts of distinct values: all values, or the 1,024 with the smallest hashes."""
+    """Distinct values, as hashes with counts: all of them, or only the 1,024 with the smallest
+    hashes."""
 
     hashes: NDArray[np.uint64]  # [n] ascending
     counts: Ints  # [n]

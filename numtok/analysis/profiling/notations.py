@@ -39,7 +39,8 @@ _NOTES = {
 
 
 def count_notations(texts: Texts, spans: Spans) -> Counter[str]:
-    """Return how many of the first ``SAMPLED`` numbers in a column of texts have each notation."""
+    """Return how many of the first ``SAMPLED`` numbers in a column of texts have each notation and,
+    under ``NUMBERS``, how many were examined. The result is empty if the texts have no numbers."""
     starts, ends = (part[:SAMPLED].astype(np.int64) for part in (spans.starts, spans.ends))
     if not len(starts):
         return Counter()

@@ -12,10 +12,11 @@ _COLUMNS = ("text", "kind", "written", "value", "start", "end", "reason")
 
 
 def print_readings(readings: "Iterable[TextReading]", format: Format) -> None:
-    """Print each text with its numbers marked, their values, and the digits that are not part of
-    any number.
+    """Print each text with its numbers marked, and list the values of the numbers and the digits
+    that are not part of any number.
 
-    Tables are printed text by text, so that lines of standard input appear as they arrive.
+    In table format, each text is printed immediately, so that lines of standard input appear as
+    they arrive.
     """
     if format is Format.TABLE:
         for index, reading in enumerate(readings):
@@ -58,7 +59,7 @@ def _plain(reading: "TextReading") -> dict[str, Any]:
 
 
 def _records(readings: "Iterable[TextReading]") -> Iterator[dict[str, object]]:
-    """Yield one row per number and per word with unread digits, for CSV."""
+    """Yield one CSV row per number and per word whose digits are not part of any number."""
     for index, reading in enumerate(readings):
         for one in reading.numbers:
             row = {"kind": "number", "written": one.literal, "value": one.value}

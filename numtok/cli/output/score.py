@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("kind", "model", "rule", "metric", "n", "figure", "low", "high", "reference", "p",
            "p_holm", "detectable")  # fmt: skip
-#: Headings of metrics whose specs are long or say less.
+#: Column headings of metrics whose specs are long or less clear than these headings.
 _HEADINGS = {"number-generation-ratio": "answered", "lmae,skip=yes": "lmae"}
 _EXACT = "exact-match"
 _LEAST_P = 1e-4  # smaller p-values are not printed exactly

@@ -229,8 +229,8 @@ def read_table_of(artifact: Artifact) -> Table:
 def learnt_rows(table: Table, fold: int, most: int | None, seed: int) -> NDArray[np.int64]:
     """Return the indices of the train rows of a fold, in increasing order (int64[k]).
 
-    If there are more than ``most`` such rows, ``most`` of them are sampled with ``seed``. Raises
-    UsageError if the fold does not exist.
+    If there are more than ``most`` such rows, a sample of ``most`` rows, drawn with ``seed``, is
+    returned. Raises UsageError if the fold does not exist.
     """
     rows = table.split(TRAIN, fold)
     if most is None or most >= len(rows):
@@ -241,8 +241,8 @@ def learnt_rows(table: Table, fold: int, most: int | None, seed: int) -> NDArray
 def count_twins(table: Table, split: str) -> int:
     """Return the number of rows in a split (of fold 0) that have a twin in the train split.
 
-    Twins have the same features, except for case and surrounding spaces in categories. The result
-    is 0 if the table has no features.
+    Twins have the same features, except for case and surrounding spaces in categories. Every
+    row of the train split counts as its own twin. The result is 0 if the table has no features.
     """
     codes = [
         pc.utf8_trim_whitespace(pc.utf8_lower(column)).dictionary_encode(null_encoding="encode")

@@ -18,15 +18,15 @@ class Answers:
     """Answers of one or more models to the same n questions.
 
     ids, truths
-        Id and true value (a text) of each question.
+        Id and true value of each question, both as text.
     locations
         ``FILE:LINE`` of each true value.
     answers
-        Generated texts, [n] by name of the model; None for a missing answer.
+        Generated texts [n], keyed by the name of the model; None for a missing answer.
     clusters
-        Cluster of each question, [n]; None if no row has one.
+        Cluster of each question, [n]; None if no row has a cluster.
     left_out
-        Number of rows that were left out, by reason.
+        Number of rows that were left out, keyed by the reason.
     """
 
     ids: Sequence[str]
@@ -37,7 +37,8 @@ class Answers:
     left_out: Mapping[str, int] = field(default_factory=dict)
 
     def take(self, rows: Sequence[int], reason: str) -> "Answers":
-        """Return only the questions at the given indices; the others are left out for a reason."""
+        """Return only the questions at the given indices. The others are counted in ``left_out``
+        under ``reason``."""
 
         def part(column: Sequence[Any]) -> list[Any]:
             return [column[row] for row in rows]
@@ -59,14 +60,15 @@ def read_answer_files(
     """Return the answers in ``files``, one file per model.
 
     truth
-        File of the true values; None if they are in the files of answers.
+        File of the true values; None if the answer files contain them.
     names
-        Name of each field: ``answer``, ``truth``, ``id`` and ``cluster``.
+        Names of the fields, keyed by ``answer``, ``truth``, ``id`` and ``cluster``.
     skip
         True to count bad rows and leave them out, instead of raising DataError.
 
-    Raises UsageError for a missing file. Raises DataError for an unreadable line, for a missing or
-    second id, for a row without a true value, and for rows that are not in every file.
+    Raises UsageError if a file is missing. Raises DataError if a line is unreadable, if an id is
+    missing or repeated, if a row has no true value or is not in every file, or if two files have
+    different true values for the same id.
     """
     return _Join(names, skip).read(files, truth)
 
@@ -112,7 +114,8 @@ class _Join:
         )
 
     def _table(self, file: str, needed: Sequence[str], joined: bool) -> dict[str, _Line]:
-        """Return the lines of a file by id. Without ids, the line number is the id."""
+        """Return the lines of a file, keyed by id. If the file is not joined with others, a line
+        without an id is keyed by its line number."""
         decoder = JsonFields({key: self.names[key] for key in (*needed, "id", "cluster")})
         form = "{" + ", ".join(f'"{self.names[key]}": ...' for key in ("id", *needed)) + "}"
         table: dict[str, _Line] = {}
@@ -137,7 +140,8 @@ class _Join:
         needed: Sequence[str],
         table: Mapping[str, _Line],
     ) -> tuple[str, str]:
-        """Return what is wrong with a line, and the remedy; empty if nothing is."""
+        """Return the problem with a line and how to solve it, or two empty strings if the line is
+        valid."""
         for key in ("id", *needed):
             name = self.names[key]
             if key not in texts and not (key == "id" and id is not None):
@@ -156,7 +160,8 @@ class _Join:
     def _check_ids(
         self, table: Mapping[str, _Line], file: str, gold: Mapping[str, _Line], source: str
     ) -> None:
-        """Raise DataError unless both files have the same ids, or count those that only one has."""
+        """Raise DataError unless both files have the same ids. If ``skip`` is set, count the ids
+        that only one file has instead."""
         for having, whole, lacking, part in (
             (file, table, source, gold),
             (source, gold, file, table),
@@ -185,7 +190,7 @@ class _Join:
 
 
 def _whole(ids: Sequence[str], clusters: Sequence[str | None]) -> list[str]:
-    """Return the cluster of each row; a row without one is a cluster of its own."""
+    """Return the cluster of each row. A row without a cluster forms its own cluster."""
     return [
         f"row {id}" if own is None else f"cluster {own}"
         for id, own in zip(ids, clusters, strict=True)
@@ -193,7 +198,7 @@ def _whole(ids: Sequence[str], clusters: Sequence[str | None]) -> list[str]:
 
 
 def model_names(files: Sequence[str]) -> list[str]:
-    """Return a short, unique name for each file.
+    """Return a unique name for each file: its stem or, if two stems are equal, its path.
 
     >>> model_names(["out/a.jsonl", "out/b.jsonl.gz"]), model_names(["x/a.jsonl", "y/a.jsonl"])
     (['a', 'b'], ['x/a.jsonl', 'y/a.jsonl'])

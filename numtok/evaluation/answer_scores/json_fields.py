@@ -1,4 +1,4 @@
-"""Reads fields of JSON lines by name or path; numbers stay as written."""
+"""Reads fields of JSON lines by name or path, and keeps numbers as written."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,15 +11,15 @@ _STRING = msgspec.json.Decoder(str)
 
 
 class JsonFields:
-    """Decodes selected fields of a JSON object to texts.
+    """Decoder that returns selected fields of a JSON object as text.
 
     names
-        Field names by key. ``doc.text`` is a field of that name, or the field ``text`` of the
-        object in ``doc``; ``resps.0`` is the first element of an array.
+        Mapping from the key under which a field is returned to the field's name. ``doc.text`` is
+        the field of that name or, if the object has no such field, the field ``text`` of the object
+        in ``doc``. ``resps.0`` is the first element of the array in ``resps``.
 
-    A decoded line has a text for each field: a string, or a number as written. It has None for
-    null, and no key for a field that the line lacks. Decoding raises msgspec.ValidationError for
-    any other value.
+    Strings are decoded, numbers stay as written, and null becomes None. Fields that the object
+    lacks are omitted. Decoding raises msgspec.ValidationError if a field has any other value.
 
     >>> fields = JsonFields({"truth": "doc.y", "answer": "resps.0"})
     >>> fields.decode(b'{"doc": {"y": 1.50}, "resps": ["It is 1.5", "2"]}')
@@ -30,7 +30,7 @@ class JsonFields:
         self._names = names
 
     def decode(self, line: bytes, /) -> dict[str, str | None]:
-        """Return the texts of the fields, by key."""
+        """Return the texts of the fields in a line, keyed as in ``names``."""
         row = _OBJECT.decode(line)
         texts = {}
         for key, name in self._names.items():
@@ -43,7 +43,7 @@ class JsonFields:
 
 
 def _nested(row: Mapping[str, Raw], path: Sequence[str]) -> Raw | None:
-    """Return the value at a path, or None if the row has none."""
+    """Return the value at a path, or None if the row lacks it."""
     value = row.get(path[0])
     for name in path[1:]:
         if value is None:
@@ -67,6 +67,6 @@ def _text(value: bytes, name: str) -> str | None:
         return None
     if first in b"{[tf":
         shown = {b"{": "object", b"[": "array"}.get(first, "bool")
-        # In the words of msgspec, which messages reword.
+        # Worded as in msgspec, whose messages are translated for the user elsewhere.
         raise msgspec.ValidationError(f"Expected `str | float`, got `{shown}` - at `$.{name}`")
     return value.decode()

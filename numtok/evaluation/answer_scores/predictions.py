@@ -1,4 +1,4 @@
-"""Answers read by a rule, as predictions that metrics take."""
+"""Reads answers by a rule and converts them to predictions that metrics can score."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -21,11 +21,11 @@ class TrueValues(NamedTuple):
     """True values of n questions.
 
     literals
-        n literals, as found in the texts of the true values.
+        n literals, as written in the texts of the true values.
     values
         float64[n], finite.
     clusters
-        int64[n], index of the cluster of each question; None if every question is one.
+        int64[n], index of each question's cluster; None if each question is its own cluster.
     """
 
     literals: Sequence[str]
@@ -36,10 +36,12 @@ class TrueValues(NamedTuple):
 def read_true_values(
     answers: Answers, rule: AnswerRule, policy: NumeralPolicy, *, skip: bool = False
 ) -> tuple[Answers, TrueValues]:
-    """Read the true values by a rule. Return them with the answers that have one.
+    """Read the true values by a rule. Return the answers to the questions that have a true value,
+    and those true values.
 
-    Raises DataError if the rule finds no number in a true value, or one that is too large for
-    float64. With ``skip``, such rows are left out and counted.
+    Raises DataError if the rule finds no number in the text of a true value, or a number that is
+    too large for float64. If ``skip`` is set, such rows are left out and counted instead, and
+    DataError is raised only if no row remains.
     """
     literals = read_answers(answers.truths, rule, policy)
     values = Numerals.of_literals([literal or "nan" for literal in literals]).values
@@ -66,7 +68,7 @@ def read_true_values(
 
 
 def _codes(clusters: Sequence[str] | None) -> Ints | None:
-    """Return the index of each row's cluster, int64[n]; None without clusters."""
+    """Return the index of each row's cluster, int64[n], or None if ``clusters`` is None."""
     if clusters is None:
         return None
     codes: dict[str, int] = {}
@@ -76,8 +78,11 @@ def _codes(clusters: Sequence[str] | None) -> Ints | None:
 def answer_literals(
     texts: Sequence[str | None], truth: TrueValues, rule: AnswerRule, policy: NumeralPolicy
 ) -> list[str | None]:
-    """Return the literal of each answer. With the rule ``strict``, answers that are not written in
-    the form of the true value are None."""
+    """Return the literal of each answer, or None if the rule finds no number in it.
+
+    With the rule ``strict``, the result is also None for answers that are not written in the form
+    of the true value (see :func:`~numtok.numerals.answers.read.same_form`).
+    """
     literals = read_answers(texts, rule, policy)
     if not rule.is_strict:
         return literals
@@ -88,10 +93,10 @@ def answer_literals(
 
 
 def as_predictions(literals: Sequence[str | None], truth: TrueValues) -> Predictions:
-    """Return answers as predictions of numbers.
+    """Convert the literals of answers to predictions.
 
-    A missing answer is invalid, and infinitely far from the true value. An answer that is too large
-    for float64 counts as the largest float64, except for metrics that compare digits.
+    A missing answer is an invalid prediction of infinity. An answer that is too large for float64
+    is clipped to the largest float64; metrics that compare digits use its literal.
     """
     valid = np.array([literal is not None for literal in literals], np.bool_)
     values = np.full(len(literals), np.inf)

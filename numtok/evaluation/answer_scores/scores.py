@@ -29,42 +29,43 @@ from numtok.reports import Figure, Figures
 from numtok.settings.score import Config
 
 ANSWERED = "number-generation-ratio"
-#: Metrics of answers, in the order of tables.
+#: Default metrics of answers, in the order of the columns in tables.
 METRICS_OF_ANSWERS = (
     ANSWERED, "exact-match", "rounded-match", "median-relative-error", "digit-match",
     "lmae,skip=yes", "log-smape",
 )  # fmt: skip
-#: Optional columns of predictions that answers have.
+#: Optional columns of :class:`Predictions` that are available for answers.
 _COLUMNS = {"truth_literal", "prediction_literal"}
-#: Rules of the table if none is chosen.
+#: Rules that are used if the user chooses none.
 DEFAULT_RULES = ("strict", "first-number", "last-number", "boxed")
 
 
 class RuleScores(msgspec.Struct, frozen=True):
-    """Metrics of one model's answers, read by one rule, keyed by metric spec."""
+    """Metrics of one model's answers when they are read by one rule, keyed by metric spec."""
 
     rule: str
     metrics: Figures
 
 
 class AnswerModel(msgspec.Struct, frozen=True):
-    """Scores of one model's answers, by rule."""
+    """Scores of one model's answers, one entry per rule."""
 
     name: str
     rules: list[RuleScores]
 
 
 class AnswerComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Difference between two models in one metric, by one rule: ``model`` minus ``reference``.
+    """Difference in a metric between two models whose answers are read by the same rule:
+    ``model`` minus ``reference``.
 
     difference
         Difference with its 95% paired bootstrap interval.
     p
         p-value of the paired permutation test; None if the metric is not a mean over rows.
     p_holm
-        p-value corrected for all comparisons by Holm's method.
+        p-value corrected for the number of comparisons by Holm's method; None if ``p`` is None.
     detectable
-        Smallest difference that the test finds with a probability of 80%.
+        Smallest difference that the test detects with a probability of 80%; None if unknown.
     """
 
     rule: str
@@ -80,21 +81,23 @@ class AnswerScores(msgspec.Struct, frozen=True, kw_only=True):
     """Result of ``numtok score``.
 
     rows, clusters
-        Number of scored rows, and of their clusters; None if rows have no clusters.
+        Number of scored rows, and the number of clusters that they form (None if rows have no
+        clusters).
     numbers
-        Numeral policy under which answers are read.
+        Spec of the numeral policy under which answers are read.
     metrics
-        For each metric, whether "higher" or "lower" is better, or "neither".
+        For each metric, whether "higher" or "lower" values are better, or "neither".
     models
-        Scores of each model, by rule.
+        Scores of each model.
     compared_by
-        Metric of the comparisons.
+        Metric by which models are compared.
     comparisons
-        Comparisons of the other models with the first; empty for one model.
+        Comparison of each other model with the first, for each rule; empty if there is only one
+        model.
     requirements
-        Results of the thresholds of ``--require``.
+        Results of checking the thresholds of ``--require``, for each threshold and model.
     left_out
-        Number of rows that were left out, by reason.
+        Number of rows that were left out, keyed by the reason.
     """
 
     rows: int
@@ -110,12 +113,13 @@ class AnswerScores(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class ReadAnswers:
-    """Answers of several models, read by several rules.
+    """Answers of one or more models, read by one or more rules.
 
     truth
         True values of n questions.
     literals
-        Literals of the answers, [n] by model and rule; None for a missing answer.
+        Literals of the answers [n], keyed by model and then by rule; None if an answer is missing
+        or the rule finds no number in it.
     """
 
     truth: TrueValues
@@ -129,7 +133,7 @@ class ReadAnswers:
         rules: Sequence[AnswerRule],
         policy: NumeralPolicy,
     ) -> "ReadAnswers":
-        """Read the generated texts of each model by each rule."""
+        """Apply each rule to the generated texts in ``answers``, which are keyed by model."""
         return cls(
             truth,
             {
@@ -139,7 +143,7 @@ class ReadAnswers:
         )
 
     def predictions(self, model: str, rule: str) -> Predictions:
-        """Return the answers of a model, read by a rule, as predictions."""
+        """Return a model's answers, read by a rule, as predictions."""
         return as_predictions(self.literals[model][rule], self.truth)
 
     def scores(self, metrics: Sequence[Metric]) -> list[AnswerModel]:
@@ -153,7 +157,7 @@ class ReadAnswers:
         ]
 
     def comparisons(self, metric: Metric) -> list[AnswerComparison]:
-        """Compare each model with the first by a metric, for each rule."""
+        """Return the comparison of each other model with the first in a metric, for each rule."""
         found = list(self._comparisons(metric))
         adjusted = holm([comparison.p for comparison in found])
         return [
@@ -162,7 +166,7 @@ class ReadAnswers:
         ]
 
     def right(self, model: str, rule: str) -> list[bool]:
-        """Return whether each answer of a model equals the true value exactly, by a rule."""
+        """Return whether each answer of a model, read by a rule, exactly equals the true value."""
         exact = METRICS.build("exact-match")
         assert isinstance(exact, MeanMetric)
         return [bool(value) for value in exact.values(self.predictions(model, rule)).tolist()]
@@ -191,7 +195,7 @@ class ReadAnswers:
 def _test(
     metric: MeanMetric, first: Predictions, second: Predictions
 ) -> tuple[float | None, float | None]:
-    """Return the p-value and the detectable difference of two models on the same rows."""
+    """Return the p-value and the detectable difference between two models on the same rows."""
     if not len(first.truth):
         return None, None
     ours, theirs = (np.asarray(metric.values(answers), np.float64) for answers in (first, second))
@@ -206,20 +210,20 @@ def _test(
 
 @dataclass(frozen=True)
 class Scoring:
-    """How answers are scored.
+    """Options for scoring answers.
 
     rules
-        Rules that choose the number of an answer.
+        Rules that choose which number in a generated text is the answer.
     truth_rule
-        Rule that finds the true value in its text.
+        Rule that finds the true value in the text given for it.
     policy
-        Numeral policy of answers and true values.
+        Numeral policy for reading answers and true values.
     metrics
         Metrics to report.
     compared_by
         Metric by which models are compared.
     requirements
-        Thresholds to check for each model, by the first rule.
+        Thresholds that each model must meet when its answers are read by the first rule.
     skip
         True to leave out rows without a true value, instead of raising DataError.
     """
@@ -234,8 +238,11 @@ class Scoring:
 
     @classmethod
     def of(cls, config: Config) -> "Scoring":
-        """Return the scoring that settings describe. Raises UsageError for an unknown rule, policy
-        or metric, a metric that does not measure numbers, and a malformed threshold."""
+        """Return the options that correspond to the settings of ``numtok score``.
+
+        Raises UsageError if a rule, policy or metric is unknown, if a metric does not apply to
+        answers, or if a threshold is malformed.
+        """
         scoring = cls(
             rules=[AnswerRule.parse(spec) for spec in dict.fromkeys(config.rules or DEFAULT_RULES)],
             truth_rule=AnswerRule.parse(config.truth_rule),
@@ -255,20 +262,20 @@ class Scoring:
 
     @property
     def all_metrics(self) -> list[Metric]:
-        """Metrics to compute, each once."""
+        """Distinct metrics to compute: those to report, to compare by and to check."""
         required = [requirement.key for requirement in self.requirements]
         return _each_once([*map(spec_of, (*self.metrics, self.compared_by)), *required])
 
     def read(self, answers: Answers) -> tuple[Answers, ReadAnswers]:
-        """Read the numbers in answers and true values. Return them with the rows that are scored.
+        """Read the numbers in answers and true values. Return the answers to score and the numbers.
 
-        Raises DataError for a row without a true value.
+        Raises DataError if a row has no true value, unless such rows are skipped.
         """
         answers, truth = read_true_values(answers, self.truth_rule, self.policy, skip=self.skip)
         return answers, ReadAnswers.read(truth, answers.answers, self.rules, self.policy)
 
     def score(self, answers: Answers, numbers: ReadAnswers) -> AnswerScores:
-        """Return the scores of answers that were read."""
+        """Return the scores of answers. The arguments are the two results of :meth:`read`."""
         clusters = numbers.truth.clusters
         first = self.rules[0].spec
         return AnswerScores(

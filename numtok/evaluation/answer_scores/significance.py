@@ -1,5 +1,5 @@
-"""Significance of paired differences: a permutation test, Holm's correction, and the smallest
-difference that a test can detect."""
+"""Significance of paired differences: a permutation test, Holm's correction and the minimal
+detectable difference."""
 
 import math
 from collections.abc import Sequence
@@ -9,9 +9,9 @@ from scipy.special import bdtr, ndtr, ndtri
 
 from numtok.arrays import Floats, Ints
 
-_DRAWS = 9999  # of a permutation test; with the observed one, 10,000
-_FEW = 12  # units up to which all swaps are counted
-_MANY = 2000  # units from which the permutation distribution is taken as normal
+_DRAWS = 9999  # random swaps in a permutation test; 10,000 with the observed assignment
+_FEW = 12  # most clusters for which all swaps are enumerated
+_MANY = 2000  # fewest clusters for which the normal approximation is used
 POWER, LEVEL = 0.8, 0.05
 
 
@@ -21,16 +21,18 @@ def permutation_test(differences: Floats, clusters: Ints | None = None) -> float
     differences
         float64[n]: score of the first model minus that of the second, for each row.
     clusters
-        int64[n]: cluster of each row; None if every row is one.
+        int64[n]: cluster of each row; None if each row is its own cluster.
 
-    If the models do not differ, their answers within a cluster can be swapped. The p-value is the
-    fraction of swaps with a total difference at least as large as the observed one. If all
-    differences have the same size, as for right and wrong answers without clusters, this is
-    McNemar's exact test (1947). It is computed exactly in that case, and for up to 12 clusters
-    that differ. Otherwise it is estimated from 10,000 random swaps, or from 2,000 clusters on from
-    the normal distribution with the same variance.
+    If the models do not differ, their answers can be swapped in any set of clusters. The p-value is
+    the fraction of such swaps for which the total difference is at least as large, in absolute
+    value, as the observed one. If all nonzero differences have the same absolute value, as for
+    right and wrong answers without clusters, this is McNemar's exact test (1947).
 
-    Nine rows that only the first model has right, and one that only the second has right:
+    The p-value is exact in that case, and if at most 12 clusters have a nonzero difference. For
+    2,000 or more such clusters, it is computed from the normal distribution with the same variance;
+    otherwise, it is estimated from 10,000 random swaps.
+
+    In this example, nine rows are right only for the first model, and one only for the second:
 
     >>> permutation_test(np.array([1.0] * 9 + [-1.0] + [0.0] * 90))
     0.021484375
@@ -60,11 +62,11 @@ def permutation_test(differences: Floats, clusters: Ints | None = None) -> float
 
 def detectable_difference(differences: Floats, clusters: Ints | None = None) -> float | None:
     """Return the minimal detectable difference: the smallest true mean difference that a two-sided
-    test at 5% finds with a probability of 80%.
+    test at the 5% level detects with a probability of 80%.
 
-    It is (1.960 + 0.842) times the standard error of the mean of ``differences`` [n], which is
-    robust to ``clusters`` [n]. None if the rows show no variation, or there are fewer than two
-    clusters.
+    It is (1.960 + 0.842) times the standard error of the mean of ``differences`` [n], which takes
+    the ``clusters`` [n] of rows into account. Returns None if the differences do not vary, or if
+    there are fewer than two clusters.
 
     >>> detectable_difference(np.array([1.0, 0.0, 0.0, -1.0] * 25))
     0.19909...
@@ -79,7 +81,7 @@ def detectable_difference(differences: Floats, clusters: Ints | None = None) -> 
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Return p-values adjusted for their number by Holm's method (1979). None stays None.
+    """Return p-values adjusted for multiple comparisons by Holm's method (1979). None stays None.
 
     >>> holm([0.01, 0.04, None, 0.03])
     [0.03, 0.06, None, 0.06]

@@ -16,7 +16,7 @@ from numtok.metrics.base import METRICS, Predictions
 from numtok.registry import name_in, spec_of
 from numtok.reports import Figure, Figures, Report
 
-#: Columns that are costs instead of metrics; never below zero.
+#: Columns that are costs rather than metrics. Costs are never negative.
 _COSTS = ("tokens-per-number", "train-hours")
 
 
@@ -24,14 +24,15 @@ class ComparedCell(msgspec.Struct, frozen=True, kw_only=True):
     """One cell of a published table, with the measured value.
 
     where
-        Part of the reports that was measured, such as ``operands=2``; None for all numbers.
+        Part of the data that the measured value covers, such as ``operands=2``; None for all
+        numbers.
     measured
         Measured value; None if the reports lack the metric.
     cell
         Published value; None if the table lacks it.
     invalid
         Measured fraction of outputs that would not be numbers without constrained decoding; None if
-        the table does not print this fraction.
+        nothing was measured, or if the published table does not include such fractions.
     """
 
     label: str
@@ -79,7 +80,7 @@ def beside_published(
         Column of the table. Its values are compared with the metric of its group or target, or with
         the metric over all numbers if the reports lack that group or target. By default, a column
         is compared if its group, target, data or kind of head occurs in the reports (column "2
-        operands" of ``xval/table3`` has the group ``operands=2``), or if it is for whole reports
+        operands" of ``xval/table3`` has the group ``operands=2``), or if it covers all numbers
         and no other column has the same metric.
 
     Raises UsageError for an unknown table, row or column, and if no column applies.
@@ -195,7 +196,7 @@ def _measured(group: Sequence[Evaluation], column: Column) -> SeedStatistics | N
 
 
 def _answers(evaluation: Evaluation, column: Column) -> Predictions:
-    """Return the predictions of the target or group that :func:`_figure` uses."""
+    """Return the predictions from which :func:`_figure` takes its value."""
     predictions = ReportPredictions.read(evaluation)
     if _part(evaluation.report, column) is not None:
         if column.target is not None:

@@ -55,7 +55,8 @@ class FloatingPlaces(Predictive):
 
     @property
     def log_others(self) -> Floats:
-        """[n]: log-probability of all numbers except a separate zero (:attr:`log_zero`)."""
+        """[n]: log of the total probability of all numbers other than a separate zero
+        (:attr:`log_zero`)."""
         return np.zeros(len(self.log_signs))
 
     @property

@@ -44,7 +44,7 @@ class NumValueEmbedder(Embedder):
         the paper only mentions: x itself, or its binary digits (60 before the point and 64 after
         it), pass through a linear map and tanh.
     auxiliary
-        Include the sign and the numbers of digits before and after the point.
+        Include the sign and the digit counts before and after the point.
 
     The paper leaves some details open. Here ``mlp`` reads a digit d as (d + 1) / 10 and padding as
     0, and ``rnn`` reads digits as one-hot vectors. Digit counts are given as fractions of 18 and

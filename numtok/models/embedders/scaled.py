@@ -18,8 +18,9 @@ class Scaled(Embedder):
     """xVal's embedding (Section 2.1): the vector of ``[NUM]`` multiplied by the number's value.
 
     Layer norm keeps the direction of a vector and discards its length, so the model sees the value
-    only through the position vector that is added before the norm: after the norm, x u + p has the
-    coordinate x / sqrt(1 + x^2) along u.
+    only through the position vector that is added before the norm: for orthogonal unit vectors u
+    (the direction of ``[NUM]``) and p (the position), x u + p has the coordinate x / sqrt(1 + x^2)
+    along u after the norm.
 
     With the scheme ``numgpt``, the vector of the exponent token is multiplied by the mantissa, so
     numbers of all magnitudes have vectors of similar length.

@@ -167,8 +167,8 @@ class ValueReader(nn.Module, ABC):
     def predictive(
         self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
     ) -> Predictive:
-        """Return the predictive distribution of N numbers in raw units, that is, before
-        normalization."""
+        """Return the predictive distribution of N numbers in raw units (with normalization
+        undone)."""
 
 
 class TokenReader(ValueReader):

@@ -1,6 +1,6 @@
 """Checks that every number loss must pass: ``numtok check number-term NAME``.
 
-Logits are drawn for the tokens of each scheme with digit tokens.
+Losses are computed from random logits for the tokens of each scheme that has digit tokens.
 """
 
 from collections.abc import Iterator
@@ -44,7 +44,8 @@ def _module(term: NumberTerm, vocabulary: Vocabulary) -> NumberTermModule:
 
 
 def _modules(term: NumberTerm) -> Iterator[tuple[str, NumberTermModule, Vocabulary]]:
-    """Yield one scheme for each distinct set of token values."""
+    """Yield one scheme for each distinct set of token values: its name, a module and its
+    vocabulary."""
     seen_values: set[bytes] = set()
     modules = accepted(term, "losses", partial(_module, term))
     for scheme, vocabulary, module in modules:
@@ -67,7 +68,7 @@ def _places(module: NumberTermModule, labels: Tensor) -> Tensor:
 
 
 def _loss(module: NumberTermModule, logits: Tensor, labels: Tensor) -> Any:
-    """Return []: the loss of consecutive labels that are trained together."""
+    """Return the loss [] of consecutive labels that are trained together."""
     return module(logits, labels, module.scale(labels.numpy()), _places(module, labels))
 
 
@@ -96,7 +97,7 @@ def check_losses(term: NumberTerm, seed: int) -> None:
 
 
 def check_parts(term: NumberTerm, seed: int) -> None:
-    """The loss of a batch in parts equals that of the whole batch."""
+    """The loss of a batch does not change if the batch is split into parts."""
     for scheme, module, vocabulary in _modules(term):
         logits, labels = _drawn(scheme, vocabulary, seed)
         scale = module.scale(labels.numpy())

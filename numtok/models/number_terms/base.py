@@ -1,4 +1,4 @@
-"""The interface of number losses: terms of an objective that depend on the values of tokens.
+"""Interface of number losses, which are terms of an objective that depend on token values.
 
 With cross-entropy, predicting 9 instead of 3 is as wrong as predicting 4. If the next token is a
 digit, a number loss uses the probabilities of all digit tokens and the values that they stand for.
@@ -23,13 +23,13 @@ class DigitLogits(NamedTuple):
     """Predictions of a model for the T tokens that have a value, at N positions.
 
     logits, log_p
-        [N, T]: logits of these tokens, and their log-probabilities among all tokens.
+        [N, T]: logits of the T tokens, and their log-probabilities in the whole vocabulary.
     values, forms
-        [T]: values of these tokens, in ascending order, and their forms (see
+        [T]: values of the T tokens, in ascending order, and their forms (see
         :class:`numtok.encoding.valued_tokens.ValuedTokens`): ``1``, ``01`` and `` 1`` have the same
         value and different forms. All forms are 0 if no two tokens have the same value.
     right
-        [N]: index of the target token among these tokens; 0 if the target has no value.
+        [N]: index of the target token among the T tokens; 0 if the target has no value.
     places
         [N]: digit position of the target in its run of digits. Before a point, 1 is the last digit
         and 2 the one before it; after a point, 0 is the first digit and -1 the next. Digits are
@@ -165,7 +165,7 @@ class NumberTermModule(nn.Module):
     def forward(
         self, logits_NV: Tensor, labels_N: Tensor, scale: Tensor | float, places_N2: Tensor
     ) -> Tensor:
-        """Return [], the number loss that is added to the mean cross-entropy of the given labels.
+        """Return the number loss [], which is added to the mean cross-entropy of the given labels.
 
         ``scale`` is the result of :meth:`scale` for all labels that are trained together.
         ``places_N2`` is the result of :meth:`places` for the given labels.
@@ -183,8 +183,8 @@ class NumberTermModule(nn.Module):
     def losses(
         self, logits_NV: Tensor, log_p_NV: Tensor, labels_N: Tensor, places_N2: Tensor
     ) -> Tensor:
-        """Return [N], the term at each label, without its weight. Ignore it at labels without a
-        value."""
+        """Return the unweighted loss [N] at each label. Results for labels without a value are
+        meaningless."""
         ids_T, index_V = cast(Tensor, self.ids), cast(Tensor, self.index)
         places_N, runs_N = places_N2.unbind(dim=1)
         return self.term.losses(
@@ -201,11 +201,11 @@ class NumberTermModule(nn.Module):
 
 
 def reweighed(losses_N: Tensor, digits: DigitLogits, worst: Tensor) -> Tensor:
-    """Return losses [N] that also penalize tokens without a value: m * losses + (1 - m) * 1.01 *
+    """Return losses [N] that also penalize tokens without a value: m * losses_N + (1 - m) * 1.01 *
     worst.
 
-    m is the probability of the tokens with a value. ``worst`` [] is the largest possible loss, so a
-    token without a value is worse than any digit.
+    m is the total probability of the tokens with a value. ``worst`` [] is the largest possible
+    loss, so a token without a value has a larger loss than any digit.
     """
     mass_N = digits.log_p_NT.exp().sum(dim=1)
     return mass_N * losses_N + 1.01 * worst * (1 - mass_N)

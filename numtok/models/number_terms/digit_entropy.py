@@ -14,12 +14,13 @@ from numtok.models.number_terms.base import DigitLogits, NumberTerm
 
 @dataclass(frozen=True)
 class DigitEntropy(NumberTerm):
-    """Digit entropy loss (2026): the mean over digits j of p_j BCE(z_j, j = y), times a position
-    weight.
+    """Digit entropy loss (2026): the mean over digits j of p_j BCE(z_j, [j = y]), multiplied by a
+    position weight.
 
-    z_j is the logit of digit j, y is the true digit, and p is the softmax over digits only. The
-    position weight of a digit before the point is twice its position, counted from the point
-    (``123``: 6, 4, 2). After the point, the position weights are 1.02^-2, 1.02^-3 and so on.
+    z_j is the logit of digit j, y is the true digit, [j = y] is 1 if j is the true digit and 0
+    otherwise, and p is the softmax over the digits only. The position weight of a digit before the
+    point is twice its position, counted from the point (``123``: 6, 4, 2). After the point, the
+    position weights are 1.02^-2, 1.02^-3 and so on.
 
     The loss depends on logits, not only on probabilities: adding 5 to all logits changes it.
 

@@ -1,5 +1,5 @@
-"""dist2: divergence from target probabilities that decrease with the distance from the true digit
-(DIST2Loss)."""
+"""dist2: KL divergence from target probabilities that decrease with the distance from the true
+digit (DIST2Loss)."""
 
 import math
 from dataclasses import dataclass

@@ -12,16 +12,16 @@ from numtok.models.number_terms.base import DigitLogits, NumberTerm, reweighed
 
 @dataclass(frozen=True)
 class SquaredTerm(NumberTerm):
-    """Number token loss, squared form (Zausinger et al. 2025): (sum of p v - y)^2.
+    """Number token loss, squared form (Zausinger et al. 2025): (sum(p v) - y)^2.
 
     The sum is over the digit tokens with values v, y is the true value, and p is the softmax over
     the digit tokens only. Distributions with the same mean have the same loss: equal probabilities
-    of 0 and 6 score as well as 3.
+    of 0 and 6 are scored like certainty about 3.
 
     weight
         Weight of the added loss.
     reweigh
-        Count non-digit tokens as worse than any digit, as in ``was``.
+        Penalize non-digit tokens more than any digit, as in ``was``.
     """
 
     revision: ClassVar[int] = 1

@@ -11,8 +11,8 @@ from torch import Tensor
 from numtok.declaration import setting
 from numtok.models.number_terms.base import DigitLogits, NumberTerm
 
-_SHARPNESS = 10.0  # of the softmax that passes gradients of the numbers' losses
-_LARGEST = math.log(1e31)  # largest log of a digit times its power, in float32
+_SHARPNESS = 10.0  # of the softmax through which gradients of the number distances pass
+_LARGEST = math.log(1e31)  # largest log of a digit times its power, because of float32
 
 
 @dataclass(frozen=True)
@@ -29,15 +29,15 @@ class Ntil(NumberTerm):
     In this implementation every digit carries the loss of its number, whereas the paper averages
     over numbers. The paper also samples the digits with a little noise, and rescales the sum in
     each step to 0.3 of the cross-entropy; the loss of a batch would then depend on its division
-    into parts. Digits before and after a point are two numbers, as in the paper. Tokens with
-    several digits are treated as digits of a larger base.
+    into parts. Digits before and after a point form two separate numbers, as in the paper. Tokens
+    with several digits are treated as digits of a larger base.
 
     weight
         Weight of the added loss.
     base
         Factor by which each digit counts more than the one after it.
     relative, magnitude
-        Weights of the two terms of a number's loss; 0 disables one.
+        Weights of the two terms of a number's loss. A weight of 0 disables the term.
     """
 
     revision: ClassVar[int] = 1

@@ -14,7 +14,7 @@ from numtok.models.number_terms.base import DigitLogits, NumberTerm
 class Raft(NumberTerm):
     """Regression-aware fine-tuning (Lukasik et al. 2025), added to cross-entropy as in TRACT.
 
-    The loss is (sum of p v - y)^2, where v are the values of the digit tokens, y is the true value,
+    The loss is (sum(p v) - y)^2, where v are the values of the digit tokens, y is the true value,
     and p is the softmax over the whole vocabulary. The loss is meant for answers that consist of
     one token. Predict with the mean (``eval --point mean``).
 

@@ -14,8 +14,8 @@ from numtok.models.number_terms.base import DigitLogits, NumberTerm
 class Smooth(NumberTerm):
     """Gaussian label smoothing, which replaces the cross-entropy of digits.
 
-    The target probability of a digit token with value v is proportional to exp(-(v - y)^2 / 2
-    sigma^2), where y is the true value. If several tokens have the same value, such as ``1`` and
+    The target probability of a digit token with value v is proportional to exp(-(v - y)^2 / (2
+    sigma^2)), where y is the true value. If several tokens have the same value, such as ``1`` and
     ``01``, only tokens of the same length as the true token have a probability above 0.
 
     sigma

@@ -1,4 +1,4 @@
-"""was: the expected distance of predicted digits from the target (number token loss)."""
+"""was: the expected distance between the predicted and the true digit (number token loss)."""
 
 import math
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from numtok.models.number_terms.base import DigitLogits, NumberTerm, reweighed
 
 @dataclass(frozen=True)
 class Was(NumberTerm):
-    """Number token loss, Wasserstein form (Zausinger et al. 2025): sum of p |v - y|.
+    """Number token loss, Wasserstein form (Zausinger et al. 2025): sum(p |v - y|).
 
     The sum is over the digit tokens with values v, y is the true value, and p is the softmax over
     the digit tokens only.
@@ -21,11 +21,11 @@ class Was(NumberTerm):
     weight
         Weight of the added loss.
     squash
-        Rescale distances to the range from 1 (closest two values) to this number (furthest two
-        values), as the package ntloss does. Default: distances are not rescaled.
+        Rescale distances so that they range from 1 (for the closest two values) to this number
+        (for the furthest two), as the package ntloss does. Default: distances are not rescaled.
     reweigh
-        Count non-digit tokens as worse than any digit, as ntloss does by default. The paper does
-        not do this.
+        Penalize non-digit tokens more than any digit, as ntloss does by default. The paper does not
+        do this.
     """
 
     revision: ClassVar[int] = 2

@@ -26,7 +26,6 @@ class Mlm(Objective):
         targets are masked, as in the paper's arithmetic tables (Section 3.1).
     rate
         Masking probability, 0.3 as in the paper's public code; unused with ``targets``.
-
     number_loss
         An additional number loss, such as ``was:0.3``. Default: none.
 

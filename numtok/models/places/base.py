@@ -59,7 +59,7 @@ class DigitPlaces(ABC):
 
 
 class PlaceTable(nn.Module):
-    """Module with a learned vector for each index of a :class:`DigitPlaces`.
+    """Module with a learned vector for each index of a :class:`DigitPlaces` other than 0.
 
     Raises UsageError if the vocabulary has no digit tokens.
     """

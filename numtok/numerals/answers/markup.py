@@ -1,7 +1,7 @@
 """Rewrites generated texts so that the scanner finds the numbers that a reader sees.
 
-LaTeX, Markdown, currency signs and powers of units surround the numbers in answers of language
-models. They hide digits from the scanner (``1{,}234``, ``_5_``), separate a sign from its number
+In answers of language models, numbers are surrounded by LaTeX, Markdown, currency signs and powers
+of units. These hide digits from the scanner (``1{,}234``, ``_5_``), separate a sign from its number
 (``-$5``), or add numbers that are not the answer (``25 m^2``).
 """
 
@@ -53,7 +53,8 @@ _REWRITTEN = [
 
 
 class _AsciiForms(dict[int, str]):
-    """Maps digits of every script, and full-width punctuation, to ASCII; computed on first use."""
+    """Mapping of characters to ASCII digits and punctuation, computed on first use. It contains the
+    digits of every script and full-width punctuation; other characters are unchanged."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -71,7 +72,8 @@ _ASCII_FORMS = _AsciiForms({0x066B: ".", 0x066C: ","})  # the Arabic separators
 
 
 def without_markup(text: str) -> str:
-    r"""Return a generated text in the notation that the scanner reads.
+    r"""Return a generated text without markup around its numbers, in the notation that the scanner
+    (:mod:`numtok.numerals.scan`) reads.
 
     Digits of other scripts become ASCII digits.
 

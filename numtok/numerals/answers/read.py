@@ -1,4 +1,4 @@
-"""Reads the answers of a column of generated texts, by a rule and under a numeral policy."""
+"""Reads the answer in each generated text of a column, by a rule and under a numeral policy."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,17 +12,18 @@ from numtok.numerals.scan import scan
 
 #: Numeral policy of answers: 1,234 is one number.
 POLICY = NumeralPolicy(thousands=True)
-_BYTES = 1 << 24  # of texts per scan, so that offsets fit into 32 bits
+_BYTES = 1 << 24  # size of texts after which a scan begins, so that offsets fit into 32 bits
 _GROUPS = re.compile("(,0)+")
 
 
 def read_answers(
     texts: Iterable[str | None], rule: AnswerRule, policy: NumeralPolicy = POLICY
 ) -> list[str | None]:
-    """Return the literal of each text's answer; None for a missing text or one without an answer.
+    """Return the answer in each text as a literal, or None if the text is missing or contains no
+    answer.
 
-    A literal is a number under ``policy``. Rules other than ``strict`` read the text
-    :func:`~numtok.numerals.answers.markup.without_markup`.
+    A literal is a number as written; ``policy`` defines what counts as a number. Unless the rule is
+    ``strict``, :func:`~numtok.numerals.answers.markup.without_markup` is applied to texts first.
 
     >>> texts = ["The answer is **1,234**.", "It is 7:30; the sum is 47", "unknown", None]
     >>> read_answers(texts, AnswerRule.parse("last-number"))
@@ -62,8 +63,9 @@ def _chosen(
 
 
 def same_form(first: str, second: str) -> bool:
-    """Return whether two literals are written alike: with or without decimals, group commas, an
-    exponent, a percent sign or a plus. Minus signs and the number of digits may differ.
+    """Return whether two literals have the same form: both with or both without decimals, group
+    commas, an exponent, a percent sign and a plus sign. Minus signs and the number of digits may
+    differ.
 
     >>> same_form("129657", "-7"), same_form("129657", "129657.00"), same_form("1,234", "1234")
     (True, False, False)

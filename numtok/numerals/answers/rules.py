@@ -1,4 +1,4 @@
-"""Rules that choose the number of an answer in a generated text."""
+"""Rules that choose which number in a generated text is the answer."""
 
 import re
 from dataclasses import dataclass
@@ -14,16 +14,18 @@ _BOXED = re.compile(r"\\(?:boxed|fbox)\s*")
 
 @dataclass(frozen=True)
 class AnswerRule:
-    r"""Rule that chooses the number of an answer.
+    r"""Rule that chooses which number in a generated text is the answer.
 
     spec
         One of:
 
-        - ``strict``: the whole text, without surrounding space, is the number;
-        - ``only-number``: the text contains one number and no other;
-        - ``first-number``, ``last-number``;
+        - ``strict``: the whole text, if it is a number (surrounding space is ignored);
+        - ``only-number``: the number in a text that contains exactly one;
+        - ``first-number``, ``last-number``: the first or last number in the text;
         - ``boxed``: the last number in the last ``\boxed{...}``;
         - ``after:REGEX``: the first number after the last match of a regular expression.
+    pattern
+        The compiled regular expression of ``after:REGEX``; None for other rules.
 
     >>> AnswerRule.parse("after:####").region("6 x 3 #### 18")
     ' 18'
@@ -34,8 +36,8 @@ class AnswerRule:
 
     @classmethod
     def parse(cls, spec: str) -> "AnswerRule":
-        """Return the rule of a spec. Raises UsageError if it is unknown, or its regular expression
-        is invalid."""
+        """Build a rule from its spec. Raises UsageError if the spec is unknown or its regular
+        expression is invalid."""
         if spec in RULES:
             return cls(spec)
         if not spec.startswith(_AFTER):
@@ -54,18 +56,18 @@ class AnswerRule:
 
     @property
     def is_strict(self) -> bool:
-        """True if the text must be the number itself, without markup around it."""
+        """True if the whole text must be the number, without markup around it."""
         return self.spec == "strict"
 
     @property
     def chosen(self) -> Literal["only", "first", "last"]:
-        """Which number of the region is the answer."""
+        """Which number is the answer, in the part of the text that :meth:`region` returns."""
         if self.spec in ("strict", "only-number"):
             return "only"
         return "first" if self.pattern is not None or self.spec == "first-number" else "last"
 
     def region(self, text: str) -> str | None:
-        """Return the part of a text in which the answer is; None if the text has no such part."""
+        """Return the part of a text that may contain the answer, or None if it has no such part."""
         if self.is_strict:
             return text.strip()
         if self.spec == "boxed":
@@ -96,4 +98,4 @@ def _boxed(text: str) -> str | None:
         depth += 1 if brace[0] == "{" else -1
         if not depth:
             return text[start + 1 : start + brace.start()]
-    return text[start + 1 :]  # cut off by a limit of tokens
+    return text[start + 1 :]  # no closing brace, because generation ended at the token limit

@@ -373,8 +373,8 @@ def training(
 
 @dataclass(frozen=True)
 class PaceUnit:
-    """Callable that measures the seconds per step of a training run for ``limit`` seconds, in this
-    process or in a worker."""
+    """Callable that trains for ``limit`` seconds, in this process or in a worker, to measure the
+    seconds per step."""
 
     root: Path
     threads: int | None

@@ -46,7 +46,7 @@ class SweepProbe(AlongProbe):
         Smallest value. Default: the smallest at that index in training rows that have the same
         number of numbers.
     to
-        Largest value. Default: the largest there.
+        Largest value. Default: the largest at that index in the same rows.
     points
         Number of values.
 
