@@ -54,19 +54,19 @@ RULES = [
     Rule(
         phrase=r"\b(?:nobody|whoever|which none|(?:has|have|knows) nothing)\b",
         instead="name the thing",
-        code=1,
+        code=0,
         pages=5,
     ),
     Rule(
         phrase=r"\b(?:is|are) (?:no|none)\b(?! (?:longer|more|need))",
         instead="is not a ..., there is no ..., has no ...",
-        code=54,
-        pages=19,
+        code=29,
+        pages=17,
     ),
     Rule(
         phrase=r"\b(?:[Ss]o many|[Aa]s many as|so much|so often)\b",
         instead="N, this many, the number of",
-        code=10,
+        code=3,
         pages=2,
     ),
     Rule(
@@ -79,20 +79,20 @@ RULES = [
     Rule(
         phrase=r"\b(?:[Ll]ikewise|anew|as (?:it is|they are|it stands))\b",
         instead="again, unchanged, or nothing",
-        code=9,
+        code=2,
         pages=20,
     ),
-    Rule(phrase=r"\b(?:alone|, too)(?=[.,;:)])", instead="only, also", code=6, pages=8),
+    Rule(phrase=r"\b(?:alone|, too)(?=[.,;:)])", instead="only, also", code=5, pages=8),
     Rule(
         phrase=r"(?m)^\s*(?:Of|Those|That of|What|Where|As|How many|Whether)\b(?!.*\?)",
         instead="begin with a verb or a noun: 'Return ...', 'Number of ...'",
-        code=21,
+        code=12,
         pages=9,
     ),
     Rule(
         phrase=r"\b(?:goe?s? on|stands (?:in|at|beside|behind|there)|stood)\b",
         instead="resumes, continues, is in",
-        code=2,
+        code=0,
         pages=5,
     ),
     Rule(
@@ -104,20 +104,20 @@ RULES = [
     Rule(
         phrase=r"(?<!standard )(?<!absolute )\bdeviations?\b",
         instead="standard deviation",
-        code=14,
+        code=11,
         pages=6,
     ),
     Rule(
         phrase=r"\bfigures? (?:of|for|with|is|are)\b",
         instead="metric, value, score; figures are drawn",
-        code=2,
+        code=1,
         pages=0,
     ),
     Rule(
         phrase=r"\b(?:normal|token|quant|initial|optim|recogn|summar|serial)is(?:e|ed|er|ing|ation)\b",
         instead="-ize: American spelling",
-        code=2,
-        pages=15,
+        code=0,
+        pages=13,
     ),
 ]
 
