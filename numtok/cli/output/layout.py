@@ -92,7 +92,8 @@ def columns_of(
 
 
 def aligned(column: TableColumn) -> TableColumn:
-    """Return the column with aligned decimal points, if its numbers all have the same unit."""
+    """Return the column with its decimal points aligned if all numbers have the same unit, and
+    unchanged otherwise."""
     if not column.numeric:
         return column
     matches = [_NUMBER.match(cell) for cell in column.cells]

@@ -128,7 +128,7 @@ class Size(int):
 
 
 def one_line(text: str) -> str:
-    r"""Return a text in one line, with control and other unprintable characters written as escapes.
+    r"""Return a text as one line, with control and other unprintable characters written as escapes.
 
     >>> one_line("a\nb\x1b[31m")
     'a\\nb\\x1b[31m'
@@ -410,8 +410,8 @@ def _print_for_terminal(sheet: Sheet, to: TextIO) -> None:
 
 
 def table_width(to: TextIO) -> int:
-    """Return the maximum width of a table in characters: that of the terminal, or ``COLUMNS``.
-    Piped output is not wrapped, so names and REFs stay whole."""
+    """Return the maximum width of a table in characters: the width of the terminal, or ``COLUMNS``
+    if it is set. Piped output is not wrapped, so names and REFs stay whole."""
     from rich.console import Console
 
     console = Console(file=to)

@@ -36,8 +36,8 @@ _NAMES = 28  # characters of a candidate in the live table
 
 
 class Watching(Drawing):
-    """Progress display for a race: a live table on a terminal, otherwise one line per run and one
-    per minute."""
+    """Progress display for a race: a live table on a terminal, and elsewhere one line per run and
+    one per minute."""
 
     def __init__(self, quiet: bool, seconds: float) -> None:
         self._seconds = seconds
@@ -48,7 +48,7 @@ class Watching(Drawing):
         super().__init__(quiet)
 
     def made(self, console: "Console") -> "Live":
-        """Return the live table, not yet started."""
+        """Return the live table without starting it."""
         from rich.live import Live
 
         return Live(
@@ -131,7 +131,7 @@ def _known(skill: float | None) -> float:
 
 
 def summary(update: "RaceProgress") -> str:
-    """Return the progress in one line: ``round 1 of 3, 5 of 18; best so far xval, 0.412``."""
+    """Return the progress as one line: ``round 1 of 3, 5 of 18; best so far xval, 0.412``."""
     shown = update.doing
     if update.total:
         shown += f", {update.done} of {update.total}"

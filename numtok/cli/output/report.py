@@ -95,7 +95,8 @@ def report_parts(evaluation: "Evaluation", *, all_metrics: bool = True) -> Itera
 
 
 def headline_metrics(report: "Report") -> list[str]:
-    """Return the names of the most informative metrics, at most eight, in the order of the report.
+    """Return the names of the most informative metrics, at most eight, in the order in which
+    the report lists them.
 
     Metrics in :data:`_BY_RANK` come first. If a report has fewer than eight of them, others are
     added.

@@ -91,8 +91,7 @@ def compact_number(number: float) -> str:
 
 
 def paper_of(source: str) -> str:
-    """Return the name of the paper in a ``source``, without its section, address and other
-    sources."""
+    """Return the name of the first paper in a ``source``, without its section and address."""
     return re.split("[,;(]", source)[0].strip()
 
 

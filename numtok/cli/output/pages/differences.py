@@ -80,8 +80,8 @@ def apart(answers: Sequence[Predictions], names: Sequence[str]) -> Floats:
     """Return float64[n]: the difference between the largest and the smallest prediction for each
     row, in standard deviations of the true values in the same field.
 
-    The result is infinite if only some experiments predict a number, and 0 if none does. ``names``
-    are the fields of the rows.
+    The result is infinite if only some of the experiments predict a number, and 0 if none does.
+    ``names`` are the fields of the rows.
 
     >>> both = [Predictions.of([1, 3], one) for one in ([1, 2], [5, 2])]
     >>> apart(both, ["x", "x"]).tolist()

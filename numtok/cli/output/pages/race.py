@@ -1,5 +1,5 @@
 """HTML page of a race: the winner and why it won, the leaderboard, skill against cost, learning
-curves, errors in the last round, all rounds, and what was ruled out."""
+curves, errors in the last round, all rounds, and the candidates that were ruled out."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
