@@ -119,8 +119,8 @@ def source_of(ref: str, resolve: Resolve) -> DataSource:
 
 
 def sources_of(evaluations: Sequence[Evaluation], resolve: Resolve) -> list[DataSource]:
-    """Return the source of each report's data. Different sources with the same name are renamed to
-    their first REF."""
+    """Return the source of each report's data. If different sources have the same name, each
+    is named after its first REF instead."""
     refs = [evaluation.report.data for evaluation in evaluations]
     sources = [source_of(ref, resolve) for ref in refs]
     keys = {
@@ -146,8 +146,8 @@ def by_data(
 
 
 def one_feature(ref: str, file: TableFile) -> str:
-    """Return the name of a table's only feature. Raises UsageError unless it has one, numeric
-    feature.
+    """Return the name of a table's only feature. Raises UsageError unless the table has
+    exactly one feature and that feature is numeric.
 
     >>> feature = Feature("x", "number")
     >>> one_feature("t", TableFile(target="y", features=[feature], splits=[], notes=[]))

@@ -135,9 +135,9 @@ def chosen(errors: Floats, most: int) -> Ints:
 
 
 def parts_of(predictions: ReportPredictions, groups: Iterable[str]) -> dict[str, list[str]]:
-    """Return the field of each number and, for each group such as ``year``, the value of the group.
+    """Return, for each number, its field and the value of each group, such as ``year``.
 
-    The lists are keyed by ``field`` and, for each group, by ``group_NAME``.
+    The list of fields has the key ``field``, and the list for a group has the key ``group_NAME``.
     """
     parts = {"field": fields_of(predictions)}
     for name in groups:

@@ -75,7 +75,7 @@ class ProbeKind(ABC):
     reads_rows
         True if the model reads rows during the probe. Rows are split between devices.
     revision
-        Version of the result. Increment it when the same model, data and settings give another
+        Version of the result. Increment it when the same model, data and settings give a different
         result.
     source
         Paper and section or figure that the probe is from.
