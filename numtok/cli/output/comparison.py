@@ -176,7 +176,7 @@ def group_sheets(
 
 
 def _best_first(comparison: "Comparison", part: "SampleGroup") -> "list[Experiment]":
-    """Return the experiments sorted by the first metric; those without it come last."""
+    """Return the experiments sorted by the first metric; experiments without it come last."""
     metric, better = next(iter(comparison.metrics.items()))
     if better == "neither":
         return list(comparison.experiments)

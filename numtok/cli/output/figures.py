@@ -222,8 +222,8 @@ def score_cells(name: str, values: Cells) -> tuple[str, list[Formatted]]:
 
 @cache
 def metric_kind(metric: str) -> Literal["fraction", "score", "plain"]:
-    """Return how to format a metric: as a fraction, as a score that saturates at 1, or as a plain
-    number."""
+    """Return the kind of a metric, which determines its format: a fraction, a score that saturates
+    at 1, or a plain number."""
     from numtok.errors import NumtokError
     from numtok.metrics.base import METRICS
 

@@ -121,7 +121,7 @@ def standings_table(update: "RaceProgress", rows: int) -> "RenderableType":
 
 
 def _in_order(standings: "Sequence[CandidateState]") -> "list[CandidateState]":
-    """Return the candidates: those still in the race first, best first."""
+    """Return the candidates, best first; eliminated and failed candidates come last."""
     out = ("out", "failed")
     return sorted(standings, key=lambda one: (one.state in out, -_known(one.skill)))
 

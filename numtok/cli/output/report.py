@@ -203,8 +203,8 @@ def _metrics(report: "Report", shown: Sequence[str]) -> Sheet:
 
 
 def _across(name: str, parts: "Mapping[str, Figures]", shown: Sequence[str] | None = None) -> Sheet:
-    """Return a table of metrics with one column per target or group value, or one row each if there
-    are many."""
+    """Return a table of metrics with one column per target or group value, or with one row for each
+    if there are many."""
     every = dict.fromkeys(metric for figures in parts.values() for metric in figures)
     metrics = [metric for metric in every if shown is None or metric in shown]
     lines: list[list[object]] = []

@@ -172,7 +172,7 @@ def scheme_parts(spec: str) -> Iterator[Part]:
 
 
 def explained(number: str, specs: Sequence[str]) -> "tuple[list[ExplainedNumber], str]":
-    """Return how each scheme writes a number, and the example range (see
+    """Return a number as written by each scheme, and the example range (see
     :func:`in_example_range`)."""
     from numtok.numerals.policy import NumeralPolicy
     from numtok.stages.explain import run

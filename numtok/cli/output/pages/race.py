@@ -67,8 +67,8 @@ def race_page(result: RaceResult, resolve: Resolve) -> Page:
 
 
 def _colours(result: RaceResult, board: Leaderboard) -> dict[str, int]:
-    """Return a color index for each candidate that is drawn: those of the last round, and the best
-    of the first."""
+    """Return a color index for each candidate that is drawn: the candidates of the last round, and
+    the best of the first."""
     drawn = [one.label for one in board.places if one.is_model]
     for one in result.rounds[:1]:
         drawn += sorted(one.reports, key=lambda label: -max(one.tried[label].values()))
