@@ -40,7 +40,7 @@ class Jump(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         Step as a multiple of the median step; None if the median step is 0.
     of_truth
         Step as a multiple of the largest step of the true value; None if the x axis is an input
-        number, because the true values are then unknown.
+        number, because the true values are unknown in that case.
     """
 
     size: float

@@ -5,7 +5,7 @@ field has few distinct values, all of them are tested; otherwise, a sample of th
 (see ``number_sample``). Some results follow from counts and are exact even with a sample. If the
 smallest and the largest number in a field are not clipped, no number is. Numbers far beyond the
 range of a scheme are counted by their decade. Numbers with no more digits than the scheme keeps
-lose nothing.
+lose no precision.
 """
 
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ class LengthGroup:
 
 @dataclass(frozen=True)
 class LengthLeakage:
-    """How much the token counts of numbers reveal about their values.
+    """Measures of how much the token counts of numbers reveal about their values.
 
     numbers
         Count of numbers in the sample.
@@ -67,7 +67,7 @@ class LengthLeakage:
 def length_leakage(
     values: Floats, lengths: NDArray[np.int32], weights: Ints
 ) -> LengthLeakage | None:
-    """Compute how much the token counts ``lengths`` [n] of numbers reveal about their values [n].
+    """Measure how much the token counts ``lengths`` [n] of numbers reveal about their values [n].
 
     ``weights`` [n] contains the number of occurrences of each value. Returns None if no number is
     finite.
@@ -133,8 +133,8 @@ class FieldLoss:
         schemes such as ``bits`` and ``fone``: models read all digits of a number, so fields do not
         share one scale.
     length_leakage
-        How much the token count of a number in the sample reveals about its value; None if all
-        numbers have the same token count.
+        Measures of how much the token count of a number in the sample reveals about its value; None
+        if all numbers have the same token count.
     """
 
     field: str
