@@ -1,4 +1,4 @@
-"""Layout of tables on a terminal: which columns are shown, and how wide.
+"""Layout of tables on a terminal: which columns are shown, and how wide they are.
 
 Numbers, hashes, names and specs are never wrapped.
 

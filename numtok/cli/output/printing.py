@@ -74,7 +74,7 @@ class Sheet:
         return width_below(self.shown())
 
     def shown(self) -> list[TableColumn]:
-        """Return the columns as printed on a terminal, with intervals in columns of their own."""
+        """Return the columns as printed on a terminal, with intervals in separate columns."""
         texts = [[human(cell) for cell in row] for row in self.rows]
         return columns_of(self.columns, self.rows, texts, self.words)
 
@@ -315,7 +315,8 @@ def next_commands(kind: str, ref: str) -> list[str]:
 
 
 def print_next(*commands: str, quiet: bool = False) -> None:
-    """Print suggested next commands on stderr, if stdout and stderr are terminals, unless quiet."""
+    """Print suggested next commands on stderr if stdout and stderr are terminals, unless
+    ``quiet`` is set."""
     if commands and not quiet and sys.stdout.isatty() and sys.stderr.isatty():
         for index, command in enumerate(commands):
             print(f"{'  or' if index else 'next'}: {one_line(command)}", file=sys.stderr)

@@ -30,7 +30,7 @@ class Drawing:
         raise NotImplementedError
 
     def say(self, line: str) -> None:
-        """Print a permanent line above the display, unless quiet."""
+        """Print a permanent line above the display, unless ``quiet`` is set."""
         if self._drawn is not None:
             self._drawn.console.print(line, markup=False, highlight=False)
         elif not self._quiet:

@@ -279,8 +279,8 @@ def _invalid(contestant: "Contestant") -> Formatted | None:
 
 
 def name_of(contestant: "Contestant", board: "Leaderboard") -> str:
-    """Return the label of a contestant, with ``*`` for the winner and parentheses for a
-    baseline."""
+    """Return the label of a contestant, marked with ``*`` if it is the winner, and in
+    parentheses if it is a baseline."""
     if not contestant.is_model:
         return f"({contestant.label})"
     return f"{contestant.label} *" if contestant.label == board.winner else contestant.label

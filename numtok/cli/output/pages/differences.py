@@ -70,7 +70,7 @@ def differences_section(compared: Sequence[Compared], resolve: Resolve) -> Itera
 
 
 def _differing_rows(compared: Compared, most: int, resolve: Resolve) -> PageRows:
-    """Return at most ``most`` rows, those with the largest differences first."""
+    """Return at most ``most`` rows, in descending order of the difference."""
     label, first = next(iter(compared.predictions.items()))
     far = apart([each.answers for each in compared.predictions.values()], fields_of(first))
     return page_rows(first, far, compared.firsts[label].report, resolve, most)
