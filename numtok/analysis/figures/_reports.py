@@ -46,8 +46,8 @@ def metric_label(metric: Metric) -> str:
 
 
 def settings_of(evaluation: Evaluation, *without: str) -> dict[str, str]:
-    """Return the seed of a report and the settings that identify its experiment, except those in
-    ``without``.
+    """Return the seed of a report and the settings that identify its experiment, excluding the
+    names in ``without``.
 
     The kind of distribution is omitted, because it follows from the head.
     """
@@ -57,8 +57,8 @@ def settings_of(evaluation: Evaluation, *without: str) -> dict[str, str]:
 
 
 def report_labels(evaluations: Sequence[Evaluation], *without: str) -> list[str]:
-    """Return a label for each report: its scheme and the settings that distinguish it, except those
-    in ``without``."""
+    """Return a label for each report: its scheme and the settings that distinguish it, excluding
+    the names in ``without``."""
     settings = [settings_of(evaluation, *without) for evaluation in evaluations]
     return labels_of([evaluation.report.scheme for evaluation in evaluations], settings)
 

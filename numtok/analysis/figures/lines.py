@@ -36,7 +36,7 @@ class LinesFigure(FigureKind):
         ``budget_steps``, ...), of the head (``head.layers``) or the embedder (``embedder.sigma``),
         or of the task that generated the data (``data.dimension``).
     metric
-        Metric on the y axis, as in ``compare``.
+        Metric on the y axis, as in ``numtok compare``.
     over
         Source of the intervals: ``seeds`` (bootstrap), or ``folds``.
     scale

@@ -1,4 +1,4 @@
-"""Selects the rows on a page: those with the largest errors and a random sample, with their texts.
+"""Selects the rows on a page (the largest errors and a random sample) and reads their texts.
 
 A page shows all predictions in bins, but at most :data:`MOST` of them individually. A quarter of
 the rows that are shown individually have the largest errors. The others are a random sample, which

@@ -255,7 +255,7 @@ class Confidence(
 
 
 class ProbeCurves(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="curves"):
-    """Result of a probe without a result type of its own, such as a plugin's probe.
+    """Result of a probe that has no specific result type, such as a probe in a plugin.
 
     columns
         Column names in the table of points. All columns are numeric.

@@ -241,7 +241,7 @@ def losses(
     """Measure the losses of a scheme on each field.
 
     names
-        Name of each field, keyed by node like ``tallies``.
+        Name of each field, keyed by node, as in ``tallies``.
     moments
         Moments that the normalizer is fitted to.
     normalize

@@ -126,7 +126,7 @@ def line_end() -> Any:
 
 
 def line_points() -> Any:
-    """Declare a setting for how many values a probe tries for the number that it changes."""
+    """Declare a setting for the number of values that a probe tries for the number it changes."""
     return setting(201, at_least=LEAST)
 
 
