@@ -76,8 +76,8 @@ def image(picture: Picture, format: str, size: tuple[int, int] | None, made_by: 
 
 
 def columns_of(picture: Picture) -> int:
-    """Return the number of panels per row. Up to three panels are in one row; more form a roughly
-    square grid with at most four per row."""
+    """Return the number of panels per row. Up to three panels are in one row; more panels form a
+    roughly square grid with at most four per row."""
     count = len(picture.panels)
     return count if count <= 3 else min(_WIDEST, math.ceil(math.sqrt(count)))
 

@@ -112,8 +112,8 @@ class Band:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BarMarks:
-    """Dots with intervals in named rows: ``lengths`` are their x coordinates, and ``places`` their
-    positions on the y axis."""
+    """Dots with intervals in named rows: ``lengths`` are their x coordinates, and ``places`` are
+    their y coordinates."""
 
     label: str
     places: Floats
@@ -174,7 +174,7 @@ class CellMarks:
 
 @dataclass(frozen=True, eq=False)
 class Ticks:
-    """Small strokes on the x axis, one at each value."""
+    """Small strokes on the x axis, one at each of the values ``x``."""
 
     label: str
     x: Floats
@@ -182,7 +182,7 @@ class Ticks:
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """Dashed lines across the panel, one at each value of the x or y axis."""
+    """Dashed lines across the panel, one at each of ``values`` on the x or y axis."""
 
     label: str
     values: Floats
@@ -244,7 +244,7 @@ def axis_of(label: str, scale: str, values: Floats, margin: float) -> Axis:
 
 
 def drawn(axis: Axis, values: Floats) -> Floats:
-    """Return the coordinates of values [n] on an axis. A logarithmic axis needs values above 0.
+    """Return the coordinates of values [n] on an axis. A logarithmic axis requires values above 0.
 
     >>> drawn(Axis(label="y", scale="signed-log"), np.array([-100.0, 0.5, 10.0])).tolist()
     [-3.0, 0.5, 2.0]

@@ -103,7 +103,7 @@ _STYLE: Spec = {
 def chart(name: str, panel: Panel, height: int | None = None) -> Spec:
     """Return the Vega-Lite specification of a panel, without its title and width.
 
-    Set ``width`` before drawing it. ``name`` must be unique on a page. ``height`` is in pixels;
+    Set its ``width`` before drawing it. ``name`` must be unique on a page. ``height`` is in pixels;
     None for a height that suits the panel.
     """
     layers = [layer for mark in panel.marks for layer in _layers(mark, panel)]

@@ -32,6 +32,6 @@ verify.py     numtok verify
 _help.py      layout of --help
 _options.py   command options, built from settings classes
 _shared.py    global options, and the argument REF
-_signals.py   exceptions raised at SIGINT and SIGTERM
+_signals.py   exceptions raised on SIGINT and SIGTERM
 _usage.py     messages about invalid command lines
 """

@@ -1,6 +1,6 @@
 """Layout of ``--help`` pages: panels with two columns, for a command and for the list of commands.
 
-Typer's own layout has a column for types and wraps most lines at 80 columns. This one writes an
+Typer's own layout has a column for types and wraps most lines at 80 columns. This layout puts an
 option and its placeholder in one column, and restrictions and the default in parentheses at the end
 of the line, as in ``Final learning rate, as a fraction of the peak (text models; default 0.1)``.
 """
@@ -97,7 +97,7 @@ WORDS = "numtok.words"  # of a context's ``meta``: the words after the name of t
 def typed_value(context: typer.Context, setting: Setting) -> str | None:
     """Return the last value typed for an option on the command line, or None if there is none.
 
-    The result is always None for an argument, because it has no option name.
+    The result is always None for an argument, because arguments have no option names.
     """
     names = [f"--{name}" for name in setting.names]
     words = list(context.meta.get(WORDS, ()))
@@ -218,7 +218,7 @@ def _print_description(console: "Console", text: str | None) -> None:
 def filled(text: str, width: int) -> str:
     r"""Return a text with paragraphs and list items wrapped to ``width`` characters.
 
-    Indented paragraphs keep their lines.
+    Line breaks in indented paragraphs are kept.
 
     >>> print(filled("One\npart.\n\n- a\n  point\n- another\n\n    kept\n    so", 80))
     One part.

@@ -145,7 +145,7 @@ def _all_settings(settings: Any, kind: Kind | None) -> dict[str, Setting]:
 
 
 def _settings(settings: Any, kind: Kind | None, values: dict[str, Any]) -> Any:
-    """Build the settings from typer's ``values`` and remove them there."""
+    """Build the settings from typer's ``values``, and remove them from it."""
     context: typer.Context = values["context"]
     known: Mapping[str, Setting] = settings_in(settings)
     replaced = {

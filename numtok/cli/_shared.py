@@ -23,19 +23,19 @@ RefArgument = Annotated[
 
 @dataclass(frozen=True)
 class Invocation:
-    """Global options of this run, which every command receives as ``context.obj``."""
+    """Global options of the current invocation, which every command receives as ``context.obj``."""
 
     store: Path
     quiet: bool
 
     def note(self, text: str) -> None:
-        """Print a note on stderr, unless quiet."""
+        """Print a note on stderr, unless ``quiet`` is set."""
         if not self.quiet:
             print_note(text)
 
     def next(self, *commands: str) -> None:
         """Print suggested next commands on stderr if stdout and stderr are terminals, unless
-        quiet."""
+        ``quiet`` is set."""
         print_next(*commands, quiet=self.quiet)
 
 

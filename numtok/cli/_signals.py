@@ -18,7 +18,7 @@ _BEAT = 1.0  # seconds
 
 
 class Terminated(BaseException):
-    """Exception raised at SIGTERM. It is not a subclass of Exception, so ``except Exception`` does
+    """Exception raised on SIGTERM. It is not a subclass of Exception, so ``except Exception`` does
     not catch it."""
 
 
@@ -27,11 +27,11 @@ _waiting: list[int] = []  # a signal whose exception is not raised yet
 
 @contextmanager
 def raising_at_signals() -> Iterator[None]:
-    """Context manager that raises KeyboardInterrupt at SIGINT and Terminated at SIGTERM.
+    """Context manager that raises KeyboardInterrupt on SIGINT and Terminated on SIGTERM.
 
-    Exceptions are raised in the main thread. A second signal ends the process at once. If SIGINT
-    was ignored before, as under ``nohup``, it stays ignored. A signal that is still pending when
-    the block ends is dropped.
+    Exceptions are raised in the main thread. A second signal terminates the process immediately.
+    If SIGINT was already ignored, as under ``nohup``, it remains ignored. A signal that is still
+    pending when the block ends is dropped.
     """
     handled = [signal.SIGTERM]
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:

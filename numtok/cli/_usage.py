@@ -67,7 +67,7 @@ def split_hint(message: str) -> tuple[str, str | None]:
 def unknown_kind(command: str, words: Sequence[str], error: UsageError) -> UsageError:
     """Return the error for a command whose first argument names no registry part.
 
-    For ``probe``, the message shows how to write a command line from an earlier version today.
+    For ``probe``, the message shows the current form of a command line from an earlier version.
 
     >>> str(unknown_kind("probe", ["m", "d", "--sweep", "0"], UsageError("unknown probe 'm'")))
     "unknown probe 'm'. Put the probe before the model: `numtok probe vary MODEL ..."

@@ -27,8 +27,8 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
 
 
 def about(task: Any) -> str:
-    """Return a sentence for the help page of a task, with the default rows and splits or a note
-    that they are fixed."""
+    """Return a sentence for the help page of a task that states the defaults of ``--rows`` and
+    ``--split``, or that these options do not apply."""
     from numtok.data.tasks.base import Task
 
     if task.own_splits is Task.own_splits:

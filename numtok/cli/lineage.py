@@ -20,7 +20,7 @@ _DEEPEST = 300  # generations in JSON, where they nest: parsers limit the depth
 def command(context: typer.Context, ref: RefArgument, json: OneJsonOption = False) -> None:
     """Show what an artifact was made from.
 
-    Lists its ancestors up to the raw files. An ancestor that was listed before is marked "as
+    Lists its ancestors up to the raw files. An ancestor that was already listed is marked "as
     above".
 
     Example: numtok lineage era5-p1000

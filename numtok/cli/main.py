@@ -252,7 +252,7 @@ def _reflowed(text: str) -> str:
 
 
 def main() -> NoReturn:
-    """Run the command line of this process, and exit with the exit code for the outcome."""
+    """Run the command line of this process, and exit with the resulting exit code."""
     _open_closed_streams()
     if not os.environ.get("COLUMNS", "").strip("0"):
         os.environ.pop("COLUMNS", None)  # rich takes a width of 0 literally

@@ -6,7 +6,7 @@ The fields of the class declare the arguments and options of the command (see
 These modules do not import the code that they configure, so that ``--help`` stays fast.
 
 compare.py   reports to compare, metrics, and published tables
-diagnose.py  reports whose errors to analyze
+diagnose.py  reports in which to analyze errors
 encode.py    texts, scheme and splits
 eval.py      model, split, and decoding of numbers
 explain.py   a number and schemes
@@ -20,7 +20,7 @@ profile.py   texts and schemes to profile
 race.py      data, time, and competing encodings
 report.py    a report to print
 score.py     answers of any model to score, and their true values
-sweep.py     the file of a sweep
+sweep.py     a sweep file
 table.py     a table file and its target
 train.py     data, model, budget and optimizer
 _fields.py   settings that several commands share

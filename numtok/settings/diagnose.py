@@ -10,7 +10,7 @@ class Config(CommandSettings):
     """Settings of ``numtok diagnose``.
 
     target
-        Target whose numbers are analyzed; None for all.
+        Target whose numbers are analyzed; None for all targets.
     digits
         Significant digits to which numbers are compared.
     top

@@ -12,7 +12,7 @@ class Config(CommandSettings):
     """Settings of ``numtok predict``. Numbers are decoded as in ``numtok eval``.
 
     fold
-        Fold of a table model to predict with; None if there is only one.
+        Fold whose model makes the predictions (table models); None if there is only one fold.
     """
 
     model: str = setting(help="REF of a model", argument=True)

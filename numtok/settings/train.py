@@ -34,8 +34,9 @@ class Config(CommandSettings):
     Settings that are None have these defaults:
 
     preset, embedder, head
-        If ``init`` is set, those of the model that it names. Otherwise ``nano`` (``mlp`` for
-        tables), and the embedder and head of the scheme (no head if labels are learned).
+        If ``init`` is set, the preset, embedder and head of the model that it names. Otherwise,
+        ``nano`` (``mlp`` for tables), and the embedder and head of the scheme (no head if labels
+        are learned).
     objective
         ``mlm:targets`` if rows have targets, ``mlm`` otherwise.
     learning_rate
@@ -45,7 +46,7 @@ class Config(CommandSettings):
     fold
         All folds of the table.
     rows
-        All rows of the train split. A smaller number of rows is chosen with ``seed``.
+        All rows of the train split. If fewer rows are requested, they are chosen with ``seed``.
     """
 
     data: str = setting(

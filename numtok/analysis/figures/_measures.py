@@ -25,7 +25,7 @@ _NOTES = {
 
 
 class Point(NamedTuple):
-    """A point in a figure: its panel, its line, its x coordinate, and a metric of an experiment."""
+    """A point in a figure: its panel, its line, its x coordinate, and the metric on the y axis."""
 
     panel: str
     line: str

@@ -46,8 +46,8 @@ def metric_label(metric: Metric) -> str:
 
 
 def settings_of(evaluation: Evaluation, *without: str) -> dict[str, str]:
-    """Return the seed of a report and the settings that identify its experiment, except those in
-    ``without``.
+    """Return the seed of a report and the settings that identify its experiment, excluding the
+    names in ``without``.
 
     The kind of distribution is omitted, because it follows from the head.
     """
@@ -57,8 +57,8 @@ def settings_of(evaluation: Evaluation, *without: str) -> dict[str, str]:
 
 
 def report_labels(evaluations: Sequence[Evaluation], *without: str) -> list[str]:
-    """Return a label for each report: its scheme and the settings that distinguish it, except those
-    in ``without``."""
+    """Return a label for each report: its scheme and the settings that distinguish it, excluding
+    the names in ``without``."""
     settings = [settings_of(evaluation, *without) for evaluation in evaluations]
     return labels_of([evaluation.report.scheme for evaluation in evaluations], settings)
 
@@ -119,8 +119,8 @@ def source_of(ref: str, resolve: Resolve) -> DataSource:
 
 
 def sources_of(evaluations: Sequence[Evaluation], resolve: Resolve) -> list[DataSource]:
-    """Return the source of each report's data. Different sources with the same name are renamed to
-    their first REF."""
+    """Return the source of each report's data. If different sources have the same name, each
+    is named after its first REF instead."""
     refs = [evaluation.report.data for evaluation in evaluations]
     sources = [source_of(ref, resolve) for ref in refs]
     keys = {
@@ -146,8 +146,8 @@ def by_data(
 
 
 def one_feature(ref: str, file: TableFile) -> str:
-    """Return the name of a table's only feature. Raises UsageError unless it has one, numeric
-    feature.
+    """Return the name of a table's only feature. Raises UsageError unless the table has
+    exactly one feature and that feature is numeric.
 
     >>> feature = Feature("x", "number")
     >>> one_feature("t", TableFile(target="y", features=[feature], splits=[], notes=[]))

@@ -26,7 +26,7 @@ class BarsFigure(FigureKind):
     Data sets are sorted by how far the first experiment is ahead.
 
     metric
-        Metric to compare, as in ``compare``.
+        Metric to compare, as in ``numtok compare``.
     over
         Source of the intervals: ``seeds`` (bootstrap), or ``folds``.
 

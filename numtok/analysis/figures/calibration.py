@@ -24,7 +24,7 @@ class CalibrationFigure(FigureKind):
     at or below the true value. For a calibrated model, it is uniformly distributed.
 
     target
-        Target whose numbers to include. Default: all.
+        Target to include. Default: all targets.
 
     Raises UsageError if the target is unknown, or if a report has no predictive distributions.
     """

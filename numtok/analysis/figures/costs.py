@@ -25,9 +25,9 @@ class CostFigure(FigureKind):
     line.
 
     metric
-        Metric on the y axis, as in ``compare``.
+        Metric on the y axis, as in ``numtok compare``.
     cost
-        Cost on the x axis, the mean over the seeds.
+        Cost on the x axis, averaged over the seeds.
 
     Raises UsageError if no report has both the metric and the cost.
     """

@@ -1,4 +1,4 @@
-"""density: samples from models and the true values, plotted against a single feature."""
+"""density: true values, and samples from models, plotted against a table's only feature."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

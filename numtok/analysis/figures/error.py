@@ -25,7 +25,7 @@ class Error(FigureKind):
     relative
         Divide errors by the magnitude of the true value.
     target
-        Target whose numbers to include. Default: all.
+        Target to include. Default: all targets.
 
     Raises UsageError if the target is unknown, and DataError if all true values are 0.
     """

@@ -25,11 +25,12 @@ class Frequencies(FigureKind):
     part
         mantissa, exponent, or number for both together.
     target
-        Target whose numbers to include. Default: all.
+        Target to include. Default: all targets.
     digits
         Significant digits of the mantissa.
     top
-        Number of values to show: those most frequent among true values or predictions.
+        Number of values to show. The values that are most frequent among the true values or the
+        predictions are chosen.
 
     Raises UsageError if the target is unknown.
     """

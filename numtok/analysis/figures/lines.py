@@ -32,11 +32,11 @@ class LinesFigure(FigureKind):
     Reports that differ only in the setting, in the data or in the seed are on one line.
 
     x
-        Numeric setting: of the configuration or the decoding (``rows``, ``draws``,
+        Numeric setting of the configuration or the decoding (``rows``, ``draws``,
         ``budget_steps``, ...), of the head (``head.layers``) or the embedder (``embedder.sigma``),
         or of the task that generated the data (``data.dimension``).
     metric
-        Metric on the y axis, as in ``compare``.
+        Metric on the y axis, as in ``numtok compare``.
     over
         Source of the intervals: ``seeds`` (bootstrap), or ``folds``.
     scale

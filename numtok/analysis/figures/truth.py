@@ -29,7 +29,7 @@ class Truth(FigureKind):
     predictions are counted in the notes.
 
     target
-        Target whose numbers to include. Default: all.
+        Target to include. Default: all targets.
     scale
         Scale of both axes: linear, log or signed-log.
     seen

@@ -51,7 +51,7 @@ def pit_panel(answers: Predictions, title: str = "", colour: int = 0) -> Panel |
 
 
 def coverage(answers: Predictions) -> list[tuple[float, ...]]:
-    """Return how often the true value lies in the central predicted interval, for several levels.
+    """Return the coverage of the central predicted intervals at several levels.
 
     Each tuple contains the level, the fraction of true values inside the interval, and the ends of
     the Wilson interval for this fraction. The list is empty if predictions have neither a PIT nor

@@ -27,7 +27,7 @@ _MANY = 30  # ratio of largest to smallest loss above which the axis is logarith
 
 @dataclass(frozen=True, kw_only=True)
 class LearningCurve:
-    """Losses that one training run logged for one split, float64[k], with the cost up to each loss.
+    """Losses float64[k] that one training run logged for one split, and the cost up to each loss.
 
     ``samples`` and ``tokens`` are the numbers of rows and tokens read. ``seconds`` is None if the
     report has no timings.

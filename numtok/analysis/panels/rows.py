@@ -1,4 +1,4 @@
-"""Selects the rows on a page: those with the largest errors and a random sample, with their texts.
+"""Selects the rows on a page (the largest errors and a random sample) and reads their texts.
 
 A page shows all predictions in bins, but at most :data:`MOST` of them individually. A quarter of
 the rows that are shown individually have the largest errors. The others are a random sample, which
@@ -135,9 +135,9 @@ def chosen(errors: Floats, most: int) -> Ints:
 
 
 def parts_of(predictions: ReportPredictions, groups: Iterable[str]) -> dict[str, list[str]]:
-    """Return the field of each number and, for each group such as ``year``, the value of the group.
+    """Return, for each number, its field and the value of each group, such as ``year``.
 
-    The lists are keyed by ``field`` and, for each group, by ``group_NAME``.
+    The list of fields has the key ``field``, and the list for a group has the key ``group_NAME``.
     """
     parts = {"field": fields_of(predictions)}
     for name in groups:

@@ -97,8 +97,8 @@ def repeated(y: Floats, floor: Floats, training: SeenValues, digits: int) -> Rep
     """Return the fraction of predictions that equal a value seen in training, exactly and after
     rounding.
 
-    Values are rounded to ``digits`` significant digits. ``floor`` are numbers for which the same
-    fractions are computed, for comparison.
+    Values are rounded to ``digits`` significant digits. ``floor`` contains numbers for which the
+    same fractions are computed, for comparison.
 
     >>> training = SeenValues(np.array([1.0, 2.0]))
     >>> result = repeated(np.array([1.0, 1.0004, 1.5, 2.0]), np.array([1.2, 1.4]), training, 3)

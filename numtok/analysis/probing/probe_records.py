@@ -40,7 +40,7 @@ class Jump(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         Step as a multiple of the median step; None if the median step is 0.
     of_truth
         Step as a multiple of the largest step of the true value; None if the x axis is an input
-        number, because the true values are then unknown.
+        number, because the true values are unknown in that case.
     """
 
     size: float
@@ -164,9 +164,9 @@ class Embedding(
         Number of positions.
     formula
         Formula of the column ``formula``; None if the embedding is not a multiple of one vector.
-        ``offset`` and ``height`` are the fitted constants in it, and ``scale`` is its r. ``cosine``
-        is the cosine between the embedding of a position and the direction. ``scale`` and
-        ``cosine`` are means over the positions, given with their standard deviations.
+        ``offset`` and ``height`` are the fitted constants in it, and ``scale`` is the r in it.
+        ``cosine`` is the cosine between the embedding of a position and the direction. ``scale``
+        and ``cosine`` are means over the positions, given with their standard deviations.
     residual
         Root mean square of mean - formula, as a fraction of the range of ``mean``.
     half
@@ -255,12 +255,12 @@ class Confidence(
 
 
 class ProbeCurves(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="curves"):
-    """Result of a probe without a result type of its own, such as a plugin's probe.
+    """Result of a probe that has no specific result type, such as a probe in a plugin.
 
     columns
         Column names in the table of points. All columns are numeric.
     figures
-        Single values, keyed by name; None for an undefined value.
+        Individual values, keyed by name; None for an undefined value.
     """
 
     columns: list[str]
@@ -325,7 +325,7 @@ class LoadedProbe:
     """Content of a probe artifact.
 
     seen
-        Values of the target seen in training; None if the artifact has none.
+        Values of the target seen in training; None if the artifact does not contain them.
     """
 
     ref: str

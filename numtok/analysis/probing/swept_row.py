@@ -56,7 +56,7 @@ def evenly_spaced(low: float, high: float, points: int) -> Floats:
     of a step.
 
     Rounding keeps the numbers short. Otherwise, a scheme that writes all digits would write about
-    sixteen of them.
+    sixteen digits per number.
 
     >>> evenly_spaced(0.0, 1.0, 4).tolist()
     [0.0, 0.3333, 0.6667, 1.0]

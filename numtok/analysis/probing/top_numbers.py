@@ -1,10 +1,10 @@
-"""The most probable complete numbers along a curve of predictions, with their probabilities.
+"""The most probable complete numbers, with their probabilities, as an input of the model varies.
 
-The paper on xVal shows the largest logits of P1000 (Figure 6). This module supports every scheme
+The xVal paper shows the largest logits of P1000 (Figure 6). This module supports every scheme
 that writes numbers as tokens. The log-probability of a number is the sum over its tokens, each
-normalized over the tokens that the grammar allows at that position. Tokens at single positions are
-not compared, because their meaning depends on the scheme (a mantissa in P1000, a digit in P10, the
-complete number in FP15).
+normalized over the tokens that the grammar allows at that position. Tokens at individual positions
+are not compared, because their meaning depends on the scheme (a mantissa in P1000, a digit in P10,
+the complete number in FP15).
 """
 
 from collections import Counter
@@ -49,8 +49,8 @@ def top_numbers(
 
     If all numbers of the scheme can be listed and one pass gives their probabilities, the result
     contains the numbers with the highest probability in any prediction. Otherwise, it contains the
-    most frequent predictions. ``numbers`` are the indices, in the split, of the predicted numbers;
-    each must be predicted in one query.
+    most frequent predictions. ``numbers`` are the indices of the predicted numbers in the split;
+    each must be predicted in a single query.
     """
 
     def each(read: Read) -> Iterator[Any]:

@@ -24,7 +24,7 @@ class FieldProfile:
     all numbers in the field. Digits are significant digits without zeros at either end (0.0120 and
     1200 have 2), and decimals are digits after the point as written. Both ignore numbers that are
     zero. The mean, the standard deviation and the extremes cover only values in the range of
-    float64; ``outside`` counts the others (1e400). A statistic that is undefined is None.
+    float64; ``outside`` counts the others (such as 1e400). A statistic that is undefined is None.
     """
 
     name: str

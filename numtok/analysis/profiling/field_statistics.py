@@ -293,7 +293,7 @@ _SUMMED = ("numbers", "negative", "zero", "integer", "outside", "after_comma", "
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NumberStatistics:
-    """Statistics of the numbers in one field. Magnitudes are those of finite, nonzero numbers."""
+    """Statistics of the numbers in one field. Magnitudes cover only finite, nonzero numbers."""
 
     numbers: int
     negative: int

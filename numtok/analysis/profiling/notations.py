@@ -39,8 +39,9 @@ _NOTES = {
 
 
 def count_notations(texts: Texts, spans: Spans) -> Counter[str]:
-    """Return how many of the first ``SAMPLED`` numbers in a column of texts have each notation and,
-    under ``NUMBERS``, how many were examined. The result is empty if the texts have no numbers."""
+    """Return the number of occurrences of each notation among the first ``SAMPLED`` numbers in a
+    column of texts and, under ``NUMBERS``, the number of numbers examined. The result is empty if
+    the texts contain no numbers."""
     starts, ends = (part[:SAMPLED].astype(np.int64) for part in (spans.starts, spans.ends))
     if not len(starts):
         return Counter()
@@ -75,7 +76,7 @@ def count_notations(texts: Texts, spans: Spans) -> Counter[str]:
 
 
 def notation_notes(counts: Mapping[str, int]) -> Iterator[str]:
-    """Yield a note for the user about each notation that is not rare, given its count."""
+    """Yield a note for the user about each notation that is not rare, given the count of each."""
     least = max(1.0, RARE * counts.get(NUMBERS, 0))
     for name, text in _NOTES.items():
         if counts.get(name, 0) >= least:

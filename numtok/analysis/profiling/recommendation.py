@@ -3,7 +3,7 @@
 1. Values are normalized by ``signed-log``, or by ``affine`` if a logarithm would make them nearly
    equal.
 2. Schemes that lose numbers come last: those that clip, round or merge them, or hide changes in
-targets (in any number, if the data have no targets).
+   targets (in any number, if the data have no targets).
 3. The other schemes are ordered by their mean rank in the grand table of docs/RESULTS.md.
 """
 

@@ -5,7 +5,7 @@ field has few distinct values, all of them are tested; otherwise, a sample of th
 (see ``number_sample``). Some results follow from counts and are exact even with a sample. If the
 smallest and the largest number in a field are not clipped, no number is. Numbers far beyond the
 range of a scheme are counted by their decade. Numbers with no more digits than the scheme keeps
-lose nothing.
+lose no precision.
 """
 
 from collections.abc import Mapping
@@ -43,10 +43,10 @@ class LengthGroup:
 
 @dataclass(frozen=True)
 class LengthLeakage:
-    """How much the token counts of numbers reveal about their values.
+    """Measures of how much the token counts of numbers reveal about their values.
 
     numbers
-        Number of numbers in the sample.
+        Count of numbers in the sample.
     groups
         Statistics per token count, in ascending order of token count.
     variance
@@ -67,9 +67,10 @@ class LengthLeakage:
 def length_leakage(
     values: Floats, lengths: NDArray[np.int32], weights: Ints
 ) -> LengthLeakage | None:
-    """Compute how much the token counts ``lengths`` [n] of numbers reveal about their values [n].
+    """Measure how much the token counts ``lengths`` [n] of numbers reveal about their values [n].
 
-    ``weights`` [n] are the numbers of occurrences. Returns None if no number is finite.
+    ``weights`` [n] contains the number of occurrences of each value. Returns None if no number is
+    finite.
 
     >>> leakage = length_leakage(
     ...     np.array([1.0, 3.0, 12.0]), np.array([1, 1, 2]), np.array([1, 1, 2])
@@ -117,7 +118,7 @@ class FieldLoss:
     tokens_per_number
         Mean number of tokens per number.
     clipped
-        Number of numbers that underflow or overflow; exact, or estimated from decades and the
+        Count of numbers that underflow or overflow; exact, or estimated from decades and the
         sample.
     error_of_spread
         Root mean square error of the numbers that are not clipped, relative to the standard
@@ -132,8 +133,8 @@ class FieldLoss:
         schemes such as ``bits`` and ``fone``: models read all digits of a number, so fields do not
         share one scale.
     length_leakage
-        How much the token count of a number in the sample reveals about its value; None if all
-        numbers have the same token count.
+        Measures of how much the token count of a number in the sample reveals about its value; None
+        if all numbers have the same token count.
     """
 
     field: str
@@ -192,8 +193,8 @@ class Trial:
     def of(cls, tallies: Mapping[int, NumberStatistics], sample: Sample) -> "Trial":
         """Select the numbers to test every scheme on.
 
-        The numbers are those in the sample, all values of fields with few distinct ones, and the
-        extremes of each field.
+        The numbers are those in the sample, all values of fields with few distinct values, and
+        the extremes of each field.
         """
         values: list[float] = []
         weights: list[int] = []
@@ -240,7 +241,7 @@ def losses(
     """Measure the losses of a scheme on each field.
 
     names
-        Name of each field, keyed by node like ``tallies``.
+        Name of each field, keyed by node, as in ``tallies``.
     moments
         Moments that the normalizer is fitted to.
     normalize
@@ -354,8 +355,8 @@ def _left(tried: _Tried, own: _TriedNumbers) -> int:
 
 
 def digits_kept(relative_error: float) -> tuple[int, bool]:
-    """Return how many significant digits are correct at a relative error, and whether the error is
-    exactly half a unit in the last digit (relative to 1.00)."""
+    """Return the number of significant digits that are correct at a relative error, and whether the
+    error is exactly half a unit in the last digit (relative to 1.00)."""
     digits = 1 - log10(2 * relative_error)
     return floor(digits + 0.01), abs(digits - round(digits)) < 0.01
 

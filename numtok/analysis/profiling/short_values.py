@@ -1,4 +1,4 @@
-"""Formatting of values with as few digits as distinguish them."""
+"""Formatting of values with just enough digits to distinguish them."""
 
 from math import ceil, floor, log10
 

@@ -1,4 +1,4 @@
-"""Computes statistics for one unit of rows in ``numtok profile``, and merges those of all units.
+"""Computes statistics for one unit of rows in ``numtok profile``, and merges statistics of units.
 
 A unit is a part of the input that one worker reads (:class:`numtok.data.reading.units.Unit`).
 """

@@ -1,4 +1,4 @@
-"""Warnings about what schemes lose on the numbers in fields, worst first."""
+"""Warnings about the information that schemes lose on the numbers in a field, worst first."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

@@ -11,7 +11,7 @@ explain.py     how schemes write a number
 fetch.py       downloaded data
 gen.py         generated data
 layout.py      layout of tables on a terminal: alignment, wrapping, stacking
-nupa.py        tables of NUPA
+nupa.py        NUPA tables
 pages/         self-contained HTML pages
 probe.py       probes
 profile.py     profiles of data

@@ -42,7 +42,7 @@ COLUMNS = ("kind", "label", "metric", "figure", "group", "value", "n", "low", "h
 
 
 def print_comparison(comparison: "Comparison", format: Format) -> None:
-    """Print a comparison on stdout; CSV has one row per value, JSON contains everything."""
+    """Print a comparison on stdout. CSV has one row per value; JSON contains everything."""
     records = comparison_records(comparison)
     room = table_width(sys.stdout) if format is Format.TABLE else None
     print_result(format, comparison, COLUMNS, records, comparison_parts(comparison, room))
@@ -176,7 +176,7 @@ def group_sheets(
 
 
 def _best_first(comparison: "Comparison", part: "SampleGroup") -> "list[Experiment]":
-    """Return the experiments sorted by the first metric; those without it come last."""
+    """Return the experiments sorted by the first metric; experiments without it come last."""
     metric, better = next(iter(comparison.metrics.items()))
     if better == "neither":
         return list(comparison.experiments)
@@ -326,8 +326,8 @@ def _apart(difference: "Difference | None", metric: str = "") -> Formatted:
 
 
 def legend(comparison: "Comparison") -> Iterator[str]:
-    """Yield sentences that explain a comparison: whether higher or lower values are better, notes,
-    and how intervals and tests are computed."""
+    """Yield sentences that explain a comparison: whether higher or lower values are better, how
+    intervals and tests are computed, and other notes."""
     for direction in ("higher", "lower"):
         named = [metric for metric, better in comparison.metrics.items() if better == direction]
         if named:

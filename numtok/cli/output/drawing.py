@@ -26,7 +26,7 @@ def print_tables(
     best
         (row, index in ``columns``) of each cell to print in bold.
     headings
-        Rows whose first cell is a heading for the rows below.
+        Indices of rows whose first cell is a heading for the rows below.
     in_lists
         True to print each row on several lines if the table is too wide. Otherwise, a table that is
         too wide is divided into several tables.

@@ -20,7 +20,7 @@ _LEGEND = (
 
 
 def print_errors(analysis: "ErrorAnalysis", format: Format) -> None:
-    """Print an error analysis on stdout; CSV has one row per value, JSON contains everything."""
+    """Print an error analysis on stdout. CSV has one row per value; JSON contains everything."""
     print_result(format, analysis, _COLUMNS, _records(analysis), _parts(analysis))
 
 

@@ -172,10 +172,10 @@ def metric_cells(
 ) -> tuple[str, list[Formatted], list[Formatted]]:
     """Format one metric for several models, and for ``others`` such as baselines, in the same way.
 
-    Fractions are shown as percentages. ``others`` without an interval are rounded like the model
-    with the narrowest interval. A score that saturates at 1 is shown as ``1 - score`` in all cells
-    if a model is above 0.999, unless ``score_is_plain``. Returns the column heading, the cells of
-    ``values`` and those of ``others``.
+    Fractions are shown as percentages. Values in ``others`` that have no interval are rounded
+    like the model with the narrowest interval. A score that saturates at 1 is shown as
+    ``1 - score`` in all cells if a model is above 0.999, unless ``score_is_plain``. Returns the
+    column heading, the cells of ``values`` and the cells of ``others``.
 
     >>> metric_cells("r2", [0.99991, 0.969], [1.0])
     ('1 - r2', ['9e-5', '0.031'], ['0'])
@@ -222,8 +222,8 @@ def score_cells(name: str, values: Cells) -> tuple[str, list[Formatted]]:
 
 @cache
 def metric_kind(metric: str) -> Literal["fraction", "score", "plain"]:
-    """Return how to format a metric: as a fraction, as a score that saturates at 1, or as a plain
-    number."""
+    """Return the kind of a metric, which determines its format: a fraction, a score that saturates
+    at 1, or a plain number."""
     from numtok.errors import NumtokError
     from numtok.metrics.base import METRICS
 

@@ -1,4 +1,4 @@
-"""Layout of tables on a terminal: which columns are shown, and how wide.
+"""Layout of tables on a terminal: which columns are shown, and how wide they are.
 
 Numbers, hashes, names and specs are never wrapped.
 
@@ -92,7 +92,8 @@ def columns_of(
 
 
 def aligned(column: TableColumn) -> TableColumn:
-    """Return the column with aligned decimal points, if its numbers all have the same unit."""
+    """Return the column with its decimal points aligned if all numbers have the same unit, and
+    unchanged otherwise."""
     if not column.numeric:
         return column
     matches = [_NUMBER.match(cell) for cell in column.cells]

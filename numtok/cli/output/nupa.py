@@ -19,7 +19,7 @@ _LEGEND = (
 
 
 def print_tables(scores: "NupaScores", format: Format) -> None:
-    """Print NUPA scores on stdout; CSV has one row per value, JSON contains everything."""
+    """Print NUPA scores on stdout. CSV has one row per value; JSON contains everything."""
     print_result(format, scores, _COLUMNS, _records(scores), _parts(scores))
 
 

@@ -74,7 +74,7 @@ class Sheet:
         return width_below(self.shown())
 
     def shown(self) -> list[TableColumn]:
-        """Return the columns as printed on a terminal, with intervals in columns of their own."""
+        """Return the columns as printed on a terminal, with intervals in separate columns."""
         texts = [[human(cell) for cell in row] for row in self.rows]
         return columns_of(self.columns, self.rows, texts, self.words)
 
@@ -128,7 +128,7 @@ class Size(int):
 
 
 def one_line(text: str) -> str:
-    r"""Return a text in one line, with control and other unprintable characters written as escapes.
+    r"""Return a text as one line, with control and other unprintable characters written as escapes.
 
     >>> one_line("a\nb\x1b[31m")
     'a\\nb\\x1b[31m'
@@ -315,7 +315,8 @@ def next_commands(kind: str, ref: str) -> list[str]:
 
 
 def print_next(*commands: str, quiet: bool = False) -> None:
-    """Print suggested next commands on stderr, if stdout and stderr are terminals, unless quiet."""
+    """Print suggested next commands on stderr if stdout and stderr are terminals, unless
+    ``quiet`` is set."""
     if commands and not quiet and sys.stdout.isatty() and sys.stderr.isatty():
         for index, command in enumerate(commands):
             print(f"{'  or' if index else 'next'}: {one_line(command)}", file=sys.stderr)
@@ -410,8 +411,8 @@ def _print_for_terminal(sheet: Sheet, to: TextIO) -> None:
 
 
 def table_width(to: TextIO) -> int:
-    """Return the maximum width of a table in characters: that of the terminal, or ``COLUMNS``.
-    Piped output is not wrapped, so names and REFs stay whole."""
+    """Return the maximum width of a table in characters: the width of the terminal, or ``COLUMNS``
+    if it is set. Piped output is not wrapped, so names and REFs stay whole."""
     from rich.console import Console
 
     console = Console(file=to)

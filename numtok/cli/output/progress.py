@@ -26,11 +26,11 @@ class Drawing:
             self._drawn = self.made(Console(file=sys.stderr))
 
     def made(self, console: "Console") -> "RichProgress | RichLive":
-        """Return the rich object to display, not yet started. Subclasses implement this."""
+        """Return the rich display without starting it. Subclasses implement this."""
         raise NotImplementedError
 
     def say(self, line: str) -> None:
-        """Print a permanent line above the display, unless quiet."""
+        """Print a permanent line above the display, unless ``quiet`` is set."""
         if self._drawn is not None:
             self._drawn.console.print(line, markup=False, highlight=False)
         elif not self._quiet:
@@ -59,14 +59,14 @@ class Live(Drawing):
         super().__init__(quiet)
 
     def made(self, console: "Console") -> "RichProgress":
-        """Return the display of progress lines, not yet started."""
+        """Return the display of progress lines without starting it."""
         from rich.progress import Progress
 
         self._progress = Progress(*self.columns(), console=console, transient=True)
         return self._progress
 
     def columns(self) -> "list[ProgressColumn]":
-        """Return the columns of a progress line; ``task.fields[told]`` is the text given to
+        """Return the columns of a progress line; ``task.fields[told]`` is the text passed to
         :meth:`show`."""
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 

@@ -36,8 +36,8 @@ _NAMES = 28  # characters of a candidate in the live table
 
 
 class Watching(Drawing):
-    """Progress display for a race: a live table on a terminal, otherwise one line per run and one
-    per minute."""
+    """Progress display for a race: a live table on a terminal, and elsewhere one line per run and
+    one per minute."""
 
     def __init__(self, quiet: bool, seconds: float) -> None:
         self._seconds = seconds
@@ -48,7 +48,7 @@ class Watching(Drawing):
         super().__init__(quiet)
 
     def made(self, console: "Console") -> "Live":
-        """Return the live table, not yet started."""
+        """Return the live table without starting it."""
         from rich.live import Live
 
         return Live(
@@ -121,7 +121,7 @@ def standings_table(update: "RaceProgress", rows: int) -> "RenderableType":
 
 
 def _in_order(standings: "Sequence[CandidateState]") -> "list[CandidateState]":
-    """Return the candidates: those still in the race first, best first."""
+    """Return the candidates, best first; eliminated and failed candidates come last."""
     out = ("out", "failed")
     return sorted(standings, key=lambda one: (one.state in out, -_known(one.skill)))
 
@@ -131,7 +131,7 @@ def _known(skill: float | None) -> float:
 
 
 def summary(update: "RaceProgress") -> str:
-    """Return the progress in one line: ``round 1 of 3, 5 of 18; best so far xval, 0.412``."""
+    """Return the progress as one line: ``round 1 of 3, 5 of 18; best so far xval, 0.412``."""
     shown = update.doing
     if update.total:
         shown += f", {update.done} of {update.total}"
@@ -279,8 +279,8 @@ def _invalid(contestant: "Contestant") -> Formatted | None:
 
 
 def name_of(contestant: "Contestant", board: "Leaderboard") -> str:
-    """Return the label of a contestant, with ``*`` for the winner and parentheses for a
-    baseline."""
+    """Return the label of a contestant, marked with ``*`` if it is the winner, and in
+    parentheses if it is a baseline."""
     if not contestant.is_model:
         return f"({contestant.label})"
     return f"{contestant.label} *" if contestant.label == board.winner else contestant.label

@@ -95,7 +95,8 @@ def report_parts(evaluation: "Evaluation", *, all_metrics: bool = True) -> Itera
 
 
 def headline_metrics(report: "Report") -> list[str]:
-    """Return the names of the most informative metrics, at most eight, in the order of the report.
+    """Return the names of the most informative metrics, at most eight, in the order in which
+    the report lists them.
 
     Metrics in :data:`_BY_RANK` come first. If a report has fewer than eight of them, others are
     added.
@@ -202,8 +203,8 @@ def _metrics(report: "Report", shown: Sequence[str]) -> Sheet:
 
 
 def _across(name: str, parts: "Mapping[str, Figures]", shown: Sequence[str] | None = None) -> Sheet:
-    """Return a table of metrics with one column per target or group value, or one row each if there
-    are many."""
+    """Return a table of metrics with one column per target or group value, or with one row for each
+    if there are many."""
     every = dict.fromkeys(metric for figures in parts.values() for metric in figures)
     metrics = [metric for metric in every if shown is None or metric in shown]
     lines: list[list[object]] = []

@@ -91,8 +91,7 @@ def compact_number(number: float) -> str:
 
 
 def paper_of(source: str) -> str:
-    """Return the name of the paper in a ``source``, without its section, address and other
-    sources."""
+    """Return the name of the first paper in a ``source``, without its section and address."""
     return re.split("[,;(]", source)[0].strip()
 
 
@@ -173,7 +172,7 @@ def scheme_parts(spec: str) -> Iterator[Part]:
 
 
 def explained(number: str, specs: Sequence[str]) -> "tuple[list[ExplainedNumber], str]":
-    """Return how each scheme writes a number, and the example range (see
+    """Return a number as written by each scheme, and the example range (see
     :func:`in_example_range`)."""
     from numtok.numerals.policy import NumeralPolicy
     from numtok.stages.explain import run

@@ -24,7 +24,7 @@ _LEAST_P = 1e-4  # smaller p-values are not printed exactly
 
 
 def print_scores(scores: "AnswerScores", format: Format) -> None:
-    """Print scores of answers on stdout; CSV has one row per value, JSON contains everything."""
+    """Print scores of answers on stdout. CSV has one row per value; JSON contains everything."""
     print_result(format, scores, COLUMNS, _records(scores), _parts(scores))
 
 

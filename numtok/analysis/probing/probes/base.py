@@ -75,7 +75,7 @@ class ProbeKind(ABC):
     reads_rows
         True if the model reads rows during the probe. Rows are split between devices.
     revision
-        Version of the result. Increment it when the same model, data and settings give another
+        Version of the result. Increment it when the same model, data and settings give a different
         result.
     source
         Paper and section or figure that the probe is from.
@@ -126,7 +126,7 @@ def line_end() -> Any:
 
 
 def line_points() -> Any:
-    """Declare a setting for how many values a probe tries for the number that it changes."""
+    """Declare a setting for the number of values that a probe tries for the number it changes."""
     return setting(201, at_least=LEAST)
 
 

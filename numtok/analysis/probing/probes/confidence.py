@@ -71,8 +71,8 @@ class ConfidenceProbe(ProbeKind):
     label
         Label whose probability is measured (label models only). Default: the first.
 
-    Raises UsageError if the number or label does not exist, if the scheme cannot represent a value,
-    or if the model defines no likelihood.
+    Raises UsageError if the row or label is unknown, if the index of the number is out of range, if
+    the scheme cannot represent a value, or if the model defines no likelihood.
     """
 
     reads_rows: ClassVar[bool] = True

@@ -50,8 +50,9 @@ class SweepProbe(AlongProbe):
     points
         Number of values.
 
-    Raises UsageError if the row, number or target does not exist, if the model does not see the
-    number when it predicts the target, or if the scheme cannot represent a value.
+    Raises UsageError if the row or target is unknown, if the index of the number is out of range,
+    if the model does not see the number when it predicts the target, or if the scheme cannot
+    represent a value.
     """
 
     revision: ClassVar[int] = 2

@@ -15,7 +15,8 @@ class Compared:
     """Experiments on one test set, with their reports and predictions.
 
     name, heading
-        Name of the test set, used in ids on the page, and heading (empty if there is only one).
+        Name of the test set, which is used in ids on the page, and its heading, which is empty if
+        there is only one test set.
     colours
         Palette index of each experiment, keyed by label.
     evaluations
@@ -44,7 +45,7 @@ class Compared:
         heading: str = "",
         target: str | None = None,
     ) -> "Compared":
-        """Read the reports of each experiment; predictions are limited to ``target``, if given.
+        """Read the reports of each experiment. Predictions are limited to ``target``, if given.
 
         ``reports`` contains the report REFs of each experiment, one per seed, keyed by label.
         Raises the same errors as reading a report.

@@ -70,7 +70,7 @@ def differences_section(compared: Sequence[Compared], resolve: Resolve) -> Itera
 
 
 def _differing_rows(compared: Compared, most: int, resolve: Resolve) -> PageRows:
-    """Return at most ``most`` rows, those with the largest differences first."""
+    """Return at most ``most`` rows, in descending order of the difference."""
     label, first = next(iter(compared.predictions.items()))
     far = apart([each.answers for each in compared.predictions.values()], fields_of(first))
     return page_rows(first, far, compared.firsts[label].report, resolve, most)
@@ -80,8 +80,8 @@ def apart(answers: Sequence[Predictions], names: Sequence[str]) -> Floats:
     """Return float64[n]: the difference between the largest and the smallest prediction for each
     row, in standard deviations of the true values in the same field.
 
-    The result is infinite if only some experiments predict a number, and 0 if none does. ``names``
-    are the fields of the rows.
+    The result is infinite if only some of the experiments predict a number, and 0 if none does.
+    ``names`` are the fields of the rows.
 
     >>> both = [Predictions.of([1, 3], one) for one in ([1, 2], [5, 2])]
     >>> apart(both, ["x", "x"]).tolist()

@@ -1,4 +1,4 @@
-"""HTML page of a profile: the numbers in data, and what each scheme costs and loses on them."""
+"""HTML page of a profile: the numbers in data, and the costs and losses of each scheme."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

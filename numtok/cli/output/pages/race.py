@@ -1,5 +1,5 @@
 """HTML page of a race: the winner and why it won, the leaderboard, skill against cost, learning
-curves, errors in the last round, all rounds, and what was ruled out."""
+curves, errors in the last round, all rounds, and the candidates that were ruled out."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -67,8 +67,8 @@ def race_page(result: RaceResult, resolve: Resolve) -> Page:
 
 
 def _colours(result: RaceResult, board: Leaderboard) -> dict[str, int]:
-    """Return a color index for each candidate that is drawn: those of the last round, and the best
-    of the first."""
+    """Return a color index for each candidate that is drawn: the candidates of the last round, and
+    the best of the first."""
     drawn = [one.label for one in board.places if one.is_model]
     for one in result.rounds[:1]:
         drawn += sorted(one.reports, key=lambda label: -max(one.tried[label].values()))

@@ -2,7 +2,7 @@
 
 Jinja2 and vl-convert come with the extra ``pages``. They are imported inside functions, and
 :func:`check_page` reports a missing one before any work is done. The same page always has the same
-bytes. Vega-Lite is compiled to Vega here, so that the browser need not do it.
+bytes. Vega-Lite is compiled to Vega here, so that the browser does not have to.
 """
 
 import base64
