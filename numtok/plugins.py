@@ -166,8 +166,8 @@ def plugin_code() -> dict[str, str]:
 
 
 def import_error(file: Path, error: BaseException) -> UsageError:
-    """Return the UsageError for a plugin that cannot be imported. The message names the plugin's
-    last executed line."""
+    """Return the UsageError for a plugin that cannot be imported. The message names the line at
+    which the import failed, or only the file if the line is unknown."""
     if isinstance(error, SyntaxError):
         where = f"{error.filename or file}, line {error.lineno}"
         return UsageError(f"{where}: SyntaxError: {error.msg}. {_CORRECT}")
