@@ -163,7 +163,7 @@ class TextCodec:
         """Return the numbers that the codec finds in a text, and the words whose digits are not
         part of any number.
 
-        Offsets are in characters. Each of these words comes with a reason and advice.
+        Offsets are in characters. Each word comes with a reason and advice on rewriting it.
 
         Examples
         --------

@@ -54,8 +54,8 @@ class NumberEmbedding(nn.Module):
             Pretrained vectors, [T, D].
         rows : {'drawn', 'digits'}
             How to initialize the vectors of special and number tokens. 'drawn': at random, from the
-            distribution of ``vectors``. 'digits': the same for special tokens; number tokens get
-            the mean vector of their characters.
+            distribution of ``vectors``. 'digits': special tokens are drawn as with 'drawn'; each
+            number token gets the mean vector of its characters.
 
         Raises
         ------
