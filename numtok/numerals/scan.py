@@ -301,8 +301,8 @@ _WITH_OPTIONS = (
 
 
 def policy_for(text: str) -> NumeralPolicy | None:
-    """Return the first numeral policy with options that reads a text as exactly one number. Return
-    None if no such policy exists, or if the default policy already reads it as one number.
+    """Return a numeral policy with ``thousands``, ``percent`` or both that reads a text as exactly
+    one number. Return None if no such policy exists, or if the default policy already does so.
 
     >>> policy_for("1,594.86").spec(), policy_for("12"), policy_for("a")
     ('thousands', None, None)

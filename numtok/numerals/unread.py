@@ -106,7 +106,7 @@ def remedy(shape: str) -> str:
 
 
 def reason(shape: str) -> str:
-    """Return why the digits in words of a shape are not part of any number.
+    """Return the reason why the digits in words of a shape are not part of any number.
 
     >>> reason("0x0F"), reason("pH0.0")
     ('not decimal', 'the digits follow a letter')
