@@ -135,7 +135,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     notes
         Notes for the user, one sentence each.
     reference
-        Label of the chosen reference experiment. If it is None, differences are from the best
+        Label of the chosen reference experiment. If None, differences are relative to the best
         experiment.
     """
 

@@ -82,8 +82,8 @@ def run(config: Config, store: Store, progress: Progress) -> Iterator[Result]:
     """Yield the tables, texts or weather field from a source. Artifacts that do not exist yet are
     made one at a time.
 
-    If one table has bad data, the others are still made; the error is raised at the end. Raises
-    UsageError, DataError, and StoreError if the network or the disk fails.
+    If one table contains invalid data, the others are still made; the error is raised at the end.
+    Raises UsageError, DataError, and StoreError if the network or the disk fails.
     """
     _quota(config)
     source = SOURCES.build(config.source, config.options)
