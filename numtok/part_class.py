@@ -13,8 +13,8 @@ def missing_in(kind: type) -> tuple[str, ...]:
     """Return the names of declarations that a class lacks, without which no object can be built
     from a spec; empty if the class is complete.
 
-    They can be the decorator ``@dataclass(frozen=True)``, class attributes, and abstract methods
-    that are not implemented.
+    The decorator ``@dataclass(frozen=True)``, class attributes, and implementations of abstract
+    methods count as declarations.
     """
     params: Any = getattr(kind, "__dataclass_params__", None)
     if params is None or not params.frozen:

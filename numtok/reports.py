@@ -74,7 +74,7 @@ class Confused(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Additional results of label models in a :class:`Report`.
+    """Additional results of label models, part of a :class:`Report`.
 
     classes
         Labels in the train split.
@@ -96,7 +96,7 @@ class Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class AnswerTexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Results that a :class:`Report` contains only for models that write answers.
+    """Additional results of models that write answers, part of a :class:`Report`.
 
     longest
         Maximum number of tokens per answer.
