@@ -46,7 +46,7 @@ class CheckResult(NamedTuple):
     """Result of one check of a contract suite.
 
     ``message`` is empty if the check passed. If several checks fail for the same reason, the first
-    one has the message and the others refer to it.
+    result contains the message and the others refer to it.
     """
 
     name: str

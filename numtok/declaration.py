@@ -3,7 +3,7 @@
 The class contains the settings of a command (:class:`CommandSettings`), or it is a part in a
 registry, such as a head. The declaration of a setting determines its option and help text, its key
 in ``numtok.toml``, sweep files and specs, its allowed values, its entry in the settings of an
-artifact, its words in the command that rebuilds the artifact, and its line in
+artifact, its form in the command that rebuilds the artifact, and its line in
 ``docs/guide/reference.md``.
 
 >>> @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class Setting:
 
     @property
     def switch(self) -> bool:
-        """True for an option that takes no value and turns something on."""
+        """True if the option is a switch, which takes no value."""
         return self.default is False
 
     @property

@@ -60,7 +60,7 @@ class NumberEmbedding(nn.Module):
         Raises
         ------
         UsageError
-            If ``rows`` is not allowed, if the width differs, or if there are fewer vectors than the
+            If ``rows`` is not allowed, if the widths differ, or if there are fewer vectors than the
             codec has text tokens.
 
         Examples

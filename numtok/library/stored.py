@@ -191,7 +191,7 @@ class TextModel(StoredArtifact):
 
 
 class StoredReport(StoredArtifact):
-    """A report: metrics with confidence intervals, baselines, and the predictions behind them."""
+    """A report: metrics with confidence intervals, baselines, and predictions."""
 
     @cached_property
     def evaluation(self) -> "Evaluation":

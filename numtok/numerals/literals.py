@@ -35,7 +35,7 @@ class Significands(NamedTuple):
 
 
 def plain_literal(literal: str) -> str:
-    """Return a numeral in the form that ``float()`` and ``decimal.Decimal()`` accept.
+    """Return a literal in the form that ``float()`` and ``decimal.Decimal()`` accept.
 
     >>> plain_literal("−1,234.5%")
     '-1234.5e-2'

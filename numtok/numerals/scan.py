@@ -1,8 +1,8 @@
 """Finds the numbers in a column of texts and returns their byte offsets.
 
-docs/NUMERALS.md specifies what counts as a number, with a table of examples; comments below quote
-some of them. Texts are UTF-8. A span never splits a character, because numbers are ASCII except for
-a leading U+2212.
+docs/NUMERALS.md specifies what counts as a number, with a table of examples; comments below refer
+to these examples. Texts are UTF-8. A span never splits a character, because numbers are ASCII
+except for a leading U+2212.
 """
 
 import numpy as np

@@ -67,7 +67,7 @@ class FetchEstimate(NamedTuple):
 
 
 class Result(NamedTuple):
-    """A fetched table, set of texts or field, and whether this call made it.
+    """A fetched table, set of texts or field, and whether it was newly made.
 
     After a dry run, either ``artifact`` (if it already exists) or ``estimate`` is set.
     """

@@ -34,7 +34,7 @@ Resolved = ResolvedTexts | ResolvedTable
 
 @dataclass(frozen=True)
 class Result:
-    """Result of ``numtok train``: the model, and whether this call made it.
+    """Result of ``numtok train``: the model, and whether it was newly made.
 
     costs
         Cost of each kind of operation in a training step, if the run was profiled; otherwise empty.

@@ -224,8 +224,8 @@ class Artifact:
 
 
 class MadeArtifact(NamedTuple):
-    """Artifact returned by a stage. ``made`` is true if this call made it, and false if it already
-    existed."""
+    """Artifact returned by a stage. ``made`` is true if the stage made the artifact, and false if
+    it already existed."""
 
     artifact: Artifact
     made: bool

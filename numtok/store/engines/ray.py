@@ -59,7 +59,7 @@ class RayTasks:
     address
         Address of the head node; None for the cluster that contains this machine.
     count
-        Maximum number of tasks; None for as many as fit on the cluster at the start.
+        Maximum number of tasks. If None, the cluster's capacity at the start determines it.
     spool
         Function that opens a temporary folder in the store.
     cpus, gpu
