@@ -56,7 +56,7 @@ def registries() -> Mapping[str, str]:
     """Return the packages that are registries, keyed by folder name: ``heads`` maps to
     ``numtok.models.heads``.
 
-    The subfolders of a plugin folder have the same names.
+    Subfolders of a plugin folder are named after these keys.
     """
     return {
         file.parent.name: ".".join(("numtok", *file.parent.relative_to(_NUMTOK).parts))

@@ -149,8 +149,8 @@ class NumberModel(nn.Module):
         """Compute the ``loss`` [] and, in evaluation mode, the predicted numbers ``points``
         float64[N].
 
-        The arguments are those that a :class:`NumberCollator` returns; ``labels`` float64[N] are
-        the true numbers.
+        The arguments are returned by a :class:`NumberCollator`; ``labels`` float64[N] are the true
+        numbers.
         """
         rows = NumberBatch(
             tokens=tokens,

@@ -112,7 +112,7 @@ class TextCodec:
         Raises
         ------
         UsageError
-            If ``where`` does not exist.
+            If ``where`` refers to no artifact or folder.
         StoreError
             If a file is damaged.
         """

@@ -92,8 +92,8 @@ class Baseline(msgspec.Struct, frozen=True):
 
 
 class SampleGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """Results on one group of test samples: all samples, or those with one value of a grouping
-    column.
+    """Results on one group of test samples: all samples, or the samples with one value of a
+    grouping column.
 
     value
         Value of the grouping column; None if the group contains all samples.

@@ -35,7 +35,7 @@ class Engine(Protocol):
         """Maximum number of units that run at the same time."""
 
     def start(self, soon: type, units: int) -> None:
-        """Start processes in advance, while units are still being planned.
+        """Start processes early, while units are still being planned.
 
         ``soon`` is the class of the work that will be run, and ``units`` is the minimum number of
         units to expect.

@@ -51,7 +51,7 @@ class Workers:
         self._known = b""  # the work the processes were started with
 
     def start(self, soon: type, units: int) -> None:
-        """Start processes in advance, while units are still being planned.
+        """Start processes early, while units are still being planned.
 
         ``soon`` is the class of the work that will be run, and ``units`` is the minimum number of
         units to expect. Starting takes about a second, mostly to import what this class needs.
