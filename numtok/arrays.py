@@ -1,5 +1,5 @@
-"""Type aliases for the most common NumPy arrays, and :func:`ranges` to list the integers in
-ranges."""
+"""Type aliases for the most common NumPy arrays, and :func:`ranges`, which lists the integers in
+given ranges."""
 
 import numpy as np
 from numpy.typing import NDArray

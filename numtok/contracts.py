@@ -3,9 +3,9 @@
 The suite of a registry is ``_contract.py`` in its folder. Each ``check_*`` function takes an object
 and a seed. If the check fails, it raises :class:`ContractBreak` with a one-line message that names
 the method or property, its result and the expected result. ``CHECKS`` maps names to these
-functions. A suite that must prepare the object first defines a function ``check`` that runs all
-checks. ``numtok check KIND NAME`` runs a suite on plugins; the tests run every suite on numtok's
-own classes.
+functions. If the object must be prepared first, the suite defines a function ``check`` that runs
+all checks. ``numtok check KIND NAME`` runs a suite on plugins; the tests run every suite on
+numtok's own classes.
 """
 
 import doctest
@@ -46,7 +46,7 @@ class CheckResult(NamedTuple):
     """Result of one check of a contract suite.
 
     ``message`` is empty if the check passed. If several checks fail for the same reason, the first
-    one has the message and the others refer to it.
+    result contains the message and the others refer to it.
     """
 
     name: str
@@ -57,7 +57,7 @@ class CheckResult(NamedTuple):
 def checks_of(suite: str) -> dict[str, Callable[[Any, int], None]]:
     """Return the checks in a suite, keyed by name, in order of definition.
 
-    ``suite`` is the name of its module. For example, the function ``check_equal_truths`` in it
+    ``suite`` is the name of the suite's module. For example, its function ``check_equal_truths``
     becomes the check "equal truths".
     """
     return {
@@ -68,8 +68,8 @@ def checks_of(suite: str) -> dict[str, Callable[[Any, int], None]]:
 
 
 def once_a_run(make: Callable[..., T]) -> Callable[..., T]:
-    """Decorator for a function that several checks call. The function's last result is cached until
-    a suite runs again."""
+    """Decorator for a function that several checks call. The last result of the function is cached
+    until the next run of a suite."""
     cached = lru_cache(maxsize=1)(make)
     _MADE.append(cached)
     return cached

@@ -3,7 +3,7 @@
 The class contains the settings of a command (:class:`CommandSettings`), or it is a part in a
 registry, such as a head. The declaration of a setting determines its option and help text, its key
 in ``numtok.toml``, sweep files and specs, its allowed values, its entry in the settings of an
-artifact, its words in the command that rebuilds the artifact, and its line in
+artifact, its form in the command that rebuilds the artifact, and its line in
 ``docs/guide/reference.md``.
 
 >>> @dataclass(frozen=True)
@@ -73,8 +73,9 @@ class Setting:
     above, at_least, below, at_most, choices
         Bounds of the value, or the list of allowed values.
     refuse
-        Function that checks a value. For a rejected value it returns what the value must be, such
-        as ``must be even``, optionally followed by a period and advice. Otherwise it returns None.
+        Function that checks a value. For a rejected value, it returns the violated requirement,
+        such as ``must be even``, optionally followed by a period and advice. Otherwise, it returns
+        None.
     registry
         Name of a registry's folder, such as ``heads``, if the values are names or specs of parts in
         this registry.
@@ -142,7 +143,7 @@ class Setting:
 
     @property
     def switch(self) -> bool:
-        """True for an option that takes no value and turns something on."""
+        """True if the option is a switch, which takes no value."""
         return self.default is False
 
     @property
@@ -197,8 +198,8 @@ class Setting:
         return " and ".join(parts)
 
     def wrong(self, value: Any) -> str | None:
-        """Return what a rejected value must be, such as ``must be at least 0``; None if the value
-        is accepted. The value None is always accepted."""
+        """Return the requirement that a value violates, such as ``must be at least 0``; None if the
+        value is accepted. The value None is always accepted."""
         if value is None:
             return None
         if self.choices:
@@ -352,7 +353,7 @@ class SettingError(UsageError):
     """Raised if a setting rejects a value. ``key`` is the field name of the setting.
 
     typed
-        The value as the user typed it; None if that is not known.
+        The value as the user typed it; None if unknown.
     """
 
     def __init__(self, key: str, flag: str, value: Any, wrong: str) -> None:
@@ -382,8 +383,8 @@ class CommandSettings:
                 raise self.error(key, wrong)
 
     def error(self, key: str, wrong: str) -> SettingError:
-        """Return the error for the current value of the field ``key``, where ``wrong`` states what
-        the value must be (see :attr:`Setting.refuse`)."""
+        """Return the error for the current value of the field ``key``. ``wrong`` states the
+        violated requirement (see :attr:`Setting.refuse`)."""
         return SettingError(key, settings_in(type(self))[key].flag, getattr(self, key), wrong)
 
 
@@ -421,8 +422,7 @@ def key_of(settings: Iterable[Setting], name: str, *, as_argument: bool = False)
 def in_python(message: str, settings: type | None = None) -> str:
     """Return a message with each option replaced by the Python argument for the same setting.
 
-    For an option that ``settings`` does not have, the argument is the option's name with
-    underscores.
+    For an option that is not in ``settings``, the argument is the option's name with underscores.
 
     >>> in_python("--text-field must be a name. Leave out --text-tokenizer")
     'text_field must be a name. Leave out text_tokenizer'

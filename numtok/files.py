@@ -41,8 +41,8 @@ class FileSystem:
     def open_read(self, path: Path) -> int:
         """Open a regular file for reading and return its descriptor. Symbolic links are followed.
 
-        Raises StoreError if the path is not a regular file: opening a pipe would wait for a writer,
-        and a device may have no end.
+        Raises StoreError if the path is not a regular file: opening a pipe would block until it has
+        a writer, and reading a device may never end.
         """
         try:
             fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -196,7 +196,7 @@ def name_of_open(path: Path) -> Iterator[str]:
 def check_regular(path: Path) -> None:
     """Raise StoreError if a path exists but is not a regular file or a link to one.
 
-    This protects libraries that read a whole folder and would wait for a pipe in it.
+    This protects libraries that read a whole folder and would block on a pipe in it.
     """
     try:
         mode = os.stat(path).st_mode

@@ -4,7 +4,7 @@ Compiling a kernel takes seconds, and loading a compiled one takes milliseconds.
 of the user's folders (``$NUMBA_CACHE_DIR``, or else ``$XDG_CACHE_HOME/numtok`` or
 ``~/.cache/numtok``), or in a private folder under the temporary directory. If none of these is
 usable, a note is printed to stderr and nothing is cached. By default, numba would first look next
-to the source file, and would fail if nothing is writable, if a cached file is damaged, or if the
+to the source file, and would fail if no folder is writable, if a cached file is damaged, or if the
 disk is full.
 
 Each kernel has a subfolder named after a digest of everything compiled into it: its bytecode, the
@@ -171,7 +171,7 @@ def reads(dtype: Any) -> Any:
 
 
 def writes(dtype: Any, axes: int = 1) -> Any:
-    """Return the numba type of a contiguous array, with ``axes`` axes, that a kernel writes."""
+    """Return the numba type of a contiguous array with ``axes`` axes to which a kernel writes."""
     return types.Array(dtype, axes, "C")
 
 

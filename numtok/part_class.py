@@ -10,11 +10,11 @@ from numtok.setting_values import SPEC_TYPES
 
 @cache
 def missing_in(kind: type) -> tuple[str, ...]:
-    """Return what a class must still declare before objects can be built from a spec; empty if
-    complete.
+    """Return the names of declarations that a class lacks, without which no object can be built
+    from a spec; empty if the class is complete.
 
-    The class may lack the decorator ``@dataclass(frozen=True)``, class attributes, or
-    implementations of abstract methods.
+    The decorator ``@dataclass(frozen=True)``, class attributes, and implementations of abstract
+    methods count as declarations.
     """
     params: Any = getattr(kind, "__dataclass_params__", None)
     if params is None or not params.frozen:

@@ -56,7 +56,7 @@ def registries() -> Mapping[str, str]:
     """Return the packages that are registries, keyed by folder name: ``heads`` maps to
     ``numtok.models.heads``.
 
-    The subfolders of a plugin folder have the same names.
+    Subfolders of a plugin folder are named after these keys.
     """
     return {
         file.parent.name: ".".join(("numtok", *file.parent.relative_to(_NUMTOK).parts))
@@ -166,8 +166,8 @@ def plugin_code() -> dict[str, str]:
 
 
 def import_error(file: Path, error: BaseException) -> UsageError:
-    """Return the UsageError for a plugin that cannot be imported. The message names the plugin's
-    last executed line."""
+    """Return the UsageError for a plugin that cannot be imported. The message names the line at
+    which the import failed, or only the file if the line is unknown."""
     if isinstance(error, SyntaxError):
         where = f"{error.filename or file}, line {error.lineno}"
         return UsageError(f"{where}: SyntaxError: {error.msg}. {_CORRECT}")

@@ -137,7 +137,7 @@ class Registry(Generic[T]):
         """Build an object from its stored settings, the inverse of :func:`settings_of`.
 
         Raises UsageError if the revision or digest of the class differs from the stored one, and
-        MissingPart if the class does not exist.
+        MissingPart if the class is not installed.
         """
         name = str(settings.get("name"))
         if name not in self._files():

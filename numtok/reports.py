@@ -74,12 +74,12 @@ class Confused(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Results that a :class:`Report` contains only for label models.
+    """Additional results of label models, part of a :class:`Report`.
 
     classes
         Labels in the train split.
     unseen
-        Number of rows whose label is not in ``classes``. They count as wrong.
+        Number of rows whose label is not in ``classes``. Their predictions count as wrong.
     unlabelled
         Number of rows without a label. They are not scored.
     confusion, complete
@@ -96,7 +96,7 @@ class Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class AnswerTexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Results that a :class:`Report` contains only for models that write answers.
+    """Additional results of models that write answers, part of a :class:`Report`.
 
     longest
         Maximum number of tokens per answer.

@@ -77,8 +77,8 @@ SPEC_TYPES = (int, float, bool, str, str | None, int | None, float | None, Inter
 
 
 class Bare(str):
-    """Value of a spec key that is written without a value: ``yes`` for ``key`` and ``no`` for
-    ``no-key``."""
+    """Implied value of a spec key that is written without a value: ``yes`` for ``key`` and ``no``
+    for ``no-key``."""
 
 
 def shown_value(value: Any) -> str:

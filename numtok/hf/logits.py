@@ -29,7 +29,7 @@ class NumberLogitsProcessor(LogitsProcessor):
         The model's tokenizer, from transformers or the tokenizers library.
     prompt_length : int
         Number of tokens before the number, including padding: ``inputs.input_ids.shape[1]``, or 1
-        for an encoder-decoder model. To reuse the processor, set this attribute.
+        for an encoder-decoder model. To reuse the processor for other prompts, set this attribute.
     min_digits, max_digits : int, default 1 and None
         Number of digits before the decimal point. None means no limit.
     min_decimals, max_decimals : int, default 0 and None

@@ -87,7 +87,7 @@ class RowsRead:
     def extend(self, tokens_B1: Tensor) -> Tensor:
         """Read one more token of each row and return its hidden state, [B, 1, D].
 
-        Raises DataError if the rows then exceed the model's context.
+        Raises DataError if the rows become longer than the model's context.
         """
         if self.trunk.longest >= self.model.settings.context:
             raise _too_long(self.trunk.longest + 1, self.model)
@@ -126,8 +126,8 @@ class NumtokOutput(ModelOutput):
     last_hidden_state
         [B, L, D], the states from which tokens and numbers are predicted.
     cache
-        Cache to pass to the next step if ``use_cache`` was set. Logits and states are then only
-        those of the last token in each row.
+        Cache to pass to the next step if ``use_cache`` was set. In this case, only the logits and
+        the state of the last token in each row are returned.
     """
 
     logits: Tensor | None = None
@@ -238,9 +238,9 @@ class NumtokModel(PreTrainedModel):
 
         Predicted numbers have quantiles and are in the units of the text.
 
-        Raises DataError if ``texts`` is not a column of texts, or if a text is too long or has no
-        ``[?]`` although numbers are predicted. Raises UsageError for options that do not apply to
-        the model.
+        Raises DataError if ``texts`` is not a column of texts, or if a text is too long, contains a
+        character that the model cannot read, or contains no ``[?]`` although numbers are predicted.
+        Raises UsageError for options that do not apply to the model.
         """
         config = Config(model="", text=("",), point=point, decode=decode)
         causal = self.network.objective.causal

@@ -51,7 +51,8 @@ class NumberCollator:
     def __call__(self, rows: Sequence[str | Mapping[str, Any]]) -> dict[str, Tensor | str | bool]:
         """Return the arguments of :meth:`NumberModel.forward` by name.
 
-        Raises DataError like :func:`numtok.batch`, and for a row without ``field``.
+        Raises DataError under the same conditions as :func:`numtok.batch`, and if a row has no key
+        ``field``.
         """
         texts = [row if isinstance(row, str) else self._text(row) for row in rows]
         seed = int(torch.randint(1 << 31, ())) if self.mask == "random" else 0
@@ -148,8 +149,8 @@ class NumberModel(nn.Module):
         """Compute the ``loss`` [] and, in evaluation mode, the predicted numbers ``points``
         float64[N].
 
-        The arguments are those that a :class:`NumberCollator` returns; ``labels`` float64[N] are
-        the true numbers.
+        The arguments are returned by a :class:`NumberCollator`; ``labels`` float64[N] are the true
+        numbers.
         """
         rows = NumberBatch(
             tokens=tokens,

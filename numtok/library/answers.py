@@ -69,7 +69,8 @@ def score_answers(
     Parameters
     ----------
     answers : sequence of str or None, or dict of such sequences keyed by model
-        Answers to n questions. With several models, the others are compared with the first.
+        Answers to n questions. With several models, each further model is compared with the first
+        one.
     truth : sequence of str, int, float or Decimal
         True value of each question.
     clusters : sequence, optional

@@ -1,6 +1,7 @@
 """``numtok.batch``: texts as tensors, with the positions of the numbers to predict.
 
-``numtok.check_visibility`` checks that a causal model does not attend to those numbers.
+``numtok.check_visibility`` checks that a causal model does not attend to the numbers that it
+predicts.
 """
 
 from collections.abc import Callable

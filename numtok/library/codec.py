@@ -112,7 +112,7 @@ class TextCodec:
         Raises
         ------
         UsageError
-            If ``where`` does not exist.
+            If ``where`` refers to no artifact or folder.
         StoreError
             If a file is damaged.
         """
@@ -163,7 +163,7 @@ class TextCodec:
         """Return the numbers that the codec finds in a text, and the words whose digits are not
         part of any number.
 
-        Offsets are in characters. Each of these words comes with a reason and advice.
+        Offsets are in characters. Each word comes with a reason and advice on rewriting it.
 
         Examples
         --------

@@ -272,7 +272,7 @@ def export(config: ExportConfig, store: Store, quiet: bool) -> Path:
     Returns
     -------
     pathlib.Path
-        The folder.
+        Path of the folder.
     """
     from numtok.stages.export import run
 
@@ -289,7 +289,7 @@ def figure(config: FigureConfig, store: Store, quiet: bool) -> Path:
     Returns
     -------
     pathlib.Path
-        The file.
+        Path of the file.
     """
     from numtok.stages.figure import run
 
@@ -305,7 +305,7 @@ def profile(config: ProfileConfig, store: Store, quiet: bool) -> Shown:
     Returns
     -------
     Shown
-        Object that prints the tables of ``numtok profile``. Its ``result`` has the values.
+        Object that prints the tables of ``numtok profile``. Its ``result`` contains the values.
     """
     from numtok.analysis.panels.fields import FieldPictures
     from numtok.cli.output.pages.profile import profile_page
@@ -330,7 +330,7 @@ def explain(number: str | float | None = None, /, **settings: Any) -> Shown:
     Returns
     -------
     Shown
-        Object that prints the tables of ``numtok explain``. Its ``result`` has the values: one
+        Object that prints the tables of ``numtok explain``. Its ``result`` contains the values: one
         object per scheme or, with ``text``, the numbers and the words whose digits are not part of
         any number.
 
@@ -363,7 +363,7 @@ def compare(config: CompareConfig, store: Store, quiet: bool) -> Shown:
     Returns
     -------
     Shown
-        Object that prints the tables of ``numtok compare``. Its ``result`` has the values.
+        Object that prints the tables of ``numtok compare``. Its ``result`` contains the values.
 
     Examples
     --------
@@ -386,7 +386,7 @@ def error_analysis(config: ErrorsConfig, store: Store, quiet: bool) -> Shown:
     Returns
     -------
     Shown
-        Object that prints the tables of ``numtok diagnose``. Its ``result`` has the values.
+        Object that prints the tables of ``numtok diagnose``. Its ``result`` contains the values.
     """
     from numtok.cli.output.errors import print_errors
     from numtok.stages.errors import run
@@ -402,7 +402,7 @@ def score(config: ScoreConfig, store: Store, quiet: bool) -> Shown:
     Returns
     -------
     Shown
-        Object that prints the tables of ``numtok score``. Its ``result`` has the values.
+        Object that prints the tables of ``numtok score``. Its ``result`` contains the values.
 
     Examples
     --------
@@ -429,7 +429,7 @@ def nupa(ref: Any, *, rule: str | None = None, **settings: Any) -> Shown:
     Returns
     -------
     Shown
-        Object that prints the tables. Its ``result`` has the values.
+        Object that prints the tables. Its ``result`` contains the values.
     """
     note_renamed("numtok.nupa", "numtok.score(..., benchmark='nupa')")
     rules = () if rule is None else (rule,)
@@ -444,7 +444,7 @@ def sweep(config: SweepConfig, store: Store, quiet: bool) -> Shown:
     Returns
     -------
     Shown
-        Object that prints the tables of ``numtok sweep``. Its ``result`` has the values.
+        Object that prints the tables of ``numtok sweep``. Its ``result`` contains the values.
     """
     from numtok.cli.output.pages.sweep import sweep_page
     from numtok.cli.output.sweep import Runs, print_sweep
@@ -464,7 +464,7 @@ def race(config: RaceConfig, store: Store, quiet: bool) -> Shown:
     Returns
     -------
     Shown
-        Object that prints the leaderboard of ``numtok race``. Its ``result`` has the values.
+        Object that prints the leaderboard of ``numtok race``. Its ``result`` contains the values.
     """
     from numtok.cli.output.pages.race import race_page
     from numtok.cli.output.race import Watching, print_race

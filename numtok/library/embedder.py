@@ -54,13 +54,13 @@ class NumberEmbedding(nn.Module):
             Pretrained vectors, [T, D].
         rows : {'drawn', 'digits'}
             How to initialize the vectors of special and number tokens. 'drawn': at random, from the
-            distribution of ``vectors``. 'digits': the same for special tokens; number tokens get
-            the mean vector of their characters.
+            distribution of ``vectors``. 'digits': special tokens are drawn as with 'drawn'; each
+            number token gets the mean vector of its characters.
 
         Raises
         ------
         UsageError
-            If ``rows`` is not allowed, if the width differs, or if there are fewer vectors than the
+            If ``rows`` is not allowed, if the widths differ, or if there are fewer vectors than the
             codec has text tokens.
 
         Examples

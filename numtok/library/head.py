@@ -139,7 +139,7 @@ class NumberHead(NumberHeads):
         Raises
         ------
         UsageError
-            If the states have another shape.
+            If the states have the wrong shape.
         DataError
             If a true value is NaN.
         """
@@ -176,7 +176,7 @@ class NumberHead(NumberHeads):
         Raises
         ------
         UsageError
-            If the states have another shape.
+            If the states have the wrong shape.
         DataError
             If a true value is NaN, or if no prediction is finite.
         """
@@ -199,7 +199,7 @@ class NumberHead(NumberHeads):
 
         Distributions are predicted as well, with two exceptions: a head that needs calibration
         predicts only points until :meth:`calibrate` is called, and so does a token head whose
-        scheme has too many numbers to list. Raises UsageError if the states have another shape.
+        scheme has too many numbers to list. Raises UsageError if the states have the wrong shape.
         """
         states = self._states(hidden)
         count, width, _ = states.shape

@@ -77,8 +77,8 @@ class NumberLoss(nn.Module):
         Raises
         ------
         UsageError
-            If the shapes or types do not fit, if a label has no column in the logits, or if
-            ``reduction`` is unknown.
+            If the arguments have the wrong shape or type, if a label has no column in the logits,
+            or if ``reduction`` is unknown.
         """
         reduction = _reduction(self.reduction if reduction is None else reduction)
         shape = labels.shape if isinstance(labels, Tensor) else ()
@@ -199,16 +199,16 @@ def number_loss(
     Parameters
     ----------
     spec : str
-        Name of the loss, optionally with settings: ``was,reweigh=yes`` is the default of the
-        package ntloss. `numtok train --objective ar,number-loss=SPEC` takes the same specs.
+        Name of the loss, optionally with settings: ``was,reweigh=yes`` is the default in the ntloss
+        package. ``numtok train --objective ar,number-loss=SPEC`` takes the same specs.
     tokenizer : tokenizer or numtok.Codec
         The model's tokenizer, from transformers or the tokenizers library.
     digit_level : bool, default False
-        Use only the ten tokens ``0`` to ``9``, as ntloss does by default. Other number tokens do
-        not contribute to the loss then.
+        Use only the ten tokens ``0`` to ``9``, as ntloss does by default. Other number tokens then
+        do not contribute to the loss.
     reduction : {'mean', 'sum', 'none'}, default 'mean'
-        How the losses of tokens are combined. The mean is over number tokens; 'none' returns the
-        losses as [B, L].
+        How the losses of individual tokens are combined. The mean is over number tokens; 'none'
+        returns the losses as [B, L].
     shift : bool, default False
         True if logits at position j predict label j + 1, as with the ``labels`` of causal models in
         transformers. False if they predict label j.
@@ -216,8 +216,8 @@ def number_loss(
     Raises
     ------
     UsageError
-        If the spec or the reduction does not exist, if ``tokenizer`` is not a tokenizer, or if it
-        has fewer than two number tokens.
+        If the spec or the reduction is unknown, if ``tokenizer`` is not a tokenizer, or if it has
+        fewer than two number tokens.
 
     Examples
     --------

@@ -87,7 +87,7 @@ class PredictedNumbers:
     def cdf(self, values: Any) -> NDArray[np.float64]:
         """Return the predicted probability that each number is at most the given value, float64[N].
 
-        ``values`` [N] has one value per number.
+        ``values`` [N] contains one value per number.
         """
         points = floats(values, "values", len(self))
         return self._computed(lambda chunk, part: chunk.cdf(points[part]))
@@ -95,9 +95,9 @@ class PredictedNumbers:
     def log_density(self, values: Any) -> NDArray[np.float64]:
         """Return the log of each predicted density at the given value, float64[N].
 
-        ``values`` [N] has one value per number. The result is in nats, for densities per unit of
-        the text. If a single value, such as zero, has a probability of its own, the result at that
-        value is the log of this probability.
+        ``values`` [N] contains one value per number. The result is in nats, for densities per unit
+        of the text. If a single value, such as zero, has a probability of its own, the result at
+        that value is the log of this probability.
         """
         points = floats(values, "values", len(self))
         return self._computed(lambda chunk, part: chunk.log_density(points[part]))
@@ -155,8 +155,8 @@ class PredictedNumbers:
 def floats(values: Any, name: str, count: int | None = None) -> NDArray[np.float64]:
     """Return ``values`` as float64[count], or as float64 of any length if ``count`` is None.
 
-    Raises UsageError if the values are not numbers, or if they have another length or more than one
-    dimension.
+    Raises UsageError if the values are not numbers, or if they have the wrong length or more than
+    one dimension.
     """
     if isinstance(values, Tensor):
         values = values.detach().cpu().numpy()

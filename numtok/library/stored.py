@@ -81,7 +81,7 @@ class EncodedData(StoredArtifact):
         """Return the rows of a split as an Arrow table.
 
         Its columns include ``id``, ``text``, ``tokens`` and ``numbers``. Raises UsageError if the
-        split does not exist, and StoreError if a file is damaged.
+        split is unknown, and StoreError if a file is damaged.
         """
         check_split(self._artifact, split)
         shards = splits(self._artifact)[split]
@@ -106,7 +106,7 @@ class TextModel(StoredArtifact):
 
     @cached_property
     def codec(self) -> "TextCodec":
-        """Codec of the model. Raises UsageError if it is a table model, which has none."""
+        """Codec of the model. Raises UsageError for a table model, which has no codec."""
         from numtok.library.codec import TextCodec
 
         self._file()
@@ -138,9 +138,9 @@ class TextModel(StoredArtifact):
         Raises
         ------
         DataError
-            If ``texts`` is not a column of texts, or if a text is too long, has a character that
-            the model cannot read, has no ``[?]`` although numbers are predicted, or has ``[?]``
-            although its continuation is predicted.
+            If ``texts`` is not a column of texts, or if a text is too long, contains a character
+            that the model cannot read, contains no ``[?]`` although numbers are predicted, or
+            contains ``[?]`` although its continuation is predicted.
         UsageError
             If the model does not support a setting.
         TrainingFailed
@@ -191,7 +191,7 @@ class TextModel(StoredArtifact):
 
 
 class StoredReport(StoredArtifact):
-    """A report: metrics with confidence intervals, baselines, and the predictions behind them."""
+    """A report: metrics with confidence intervals, baselines, and predictions."""
 
     @cached_property
     def evaluation(self) -> "Evaluation":

@@ -385,8 +385,8 @@ def _further(digits, exponents, negative, more, values):  # type: ignore[no-unty
 
 
 def further_than_digits(significands: Significands, values: Floats) -> int:
-    """Return how many ``values`` [n] differ from the written numbers by more than half a unit in
-    the last digit.
+    """Return the number of ``values`` [n] that differ from the written numbers by more than half a
+    unit in the last digit.
 
     With more than 19 digits, the 19th counts as the last. Trailing zeros do not count as digits.
     Values that are not finite are skipped.

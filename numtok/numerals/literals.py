@@ -35,7 +35,7 @@ class Significands(NamedTuple):
 
 
 def plain_literal(literal: str) -> str:
-    """Return a numeral in the form that ``float()`` and ``decimal.Decimal()`` accept.
+    """Return a literal in the form that ``float()`` and ``decimal.Decimal()`` accept.
 
     >>> plain_literal("−1,234.5%")
     '-1234.5e-2'
@@ -111,8 +111,9 @@ def round_literal(literal: str, digits: int) -> tuple[bool, int, int]:
 
 
 def check_digits(name: str, whole: int, decimals: int) -> None:
-    """Raise UsageError unless ``whole`` digits before the decimal point and ``decimals`` digits
-    after it add up to 1 to 15 digits. float64 distinguishes all numbers with at most 15 digits."""
+    """Raise UsageError unless the total number of digits, ``whole`` before the decimal point plus
+    ``decimals`` after it, is from 1 to 15. float64 distinguishes all numbers with at most 15
+    digits."""
     if not 1 <= whole + decimals <= MOST_DIGITS:
         raise UsageError(
             f"{name}: whole and decimals must add up to 1 to {MOST_DIGITS} digits, which float64 "

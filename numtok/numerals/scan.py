@@ -1,8 +1,8 @@
 """Finds the numbers in a column of texts and returns their byte offsets.
 
-docs/NUMERALS.md specifies what counts as a number, with a table of examples; comments below quote
-some of them. Texts are UTF-8. A span never splits a character, because numbers are ASCII except for
-a leading U+2212.
+docs/NUMERALS.md specifies what counts as a number, with a table of examples; comments below refer
+to these examples. Texts are UTF-8. A span never splits a character, because numbers are ASCII
+except for a leading U+2212.
 """
 
 import numpy as np
@@ -301,8 +301,8 @@ _WITH_OPTIONS = (
 
 
 def policy_for(text: str) -> NumeralPolicy | None:
-    """Return the first numeral policy with options that reads a text as exactly one number. Return
-    None if no such policy exists, or if the default policy already reads it as one number.
+    """Return a numeral policy with ``thousands``, ``percent`` or both that reads a text as exactly
+    one number. Return None if no such policy exists, or if the default policy already does so.
 
     >>> policy_for("1,594.86").spec(), policy_for("12"), policy_for("a")
     ('thousands', None, None)

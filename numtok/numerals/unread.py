@@ -48,7 +48,7 @@ _CAUSES = (
 
 
 class UnreadDigits(msgspec.Struct, forbid_unknown_fields=True):
-    """Counts of the digits in texts, and of those that are not part of any number.
+    """Counts of all digits in texts, and of the digits that are not part of any number.
 
     digits
         Number of decimal digits, in any script.
@@ -106,7 +106,7 @@ def remedy(shape: str) -> str:
 
 
 def reason(shape: str) -> str:
-    """Return why the digits in words of a shape are not part of any number.
+    """Return the reason why the digits in words of a shape are not part of any number.
 
     >>> reason("0x0F"), reason("pH0.0")
     ('not decimal', 'the digits follow a letter')
@@ -127,7 +127,7 @@ def unread_words(
     """Return an iterator over the words whose digits are not part of any number, at most
     :data:`SAMPLED`. It yields the start, end and shape of each word.
 
-    The arguments are those of :func:`count_unread`; start and end are offsets in ``data``.
+    The arguments are the same as for :func:`count_unread`; start and end are offsets in ``data``.
     """
     offsets = np.empty(SAMPLED, np.int32)
     counts = np.zeros(3, np.int64)
@@ -136,7 +136,7 @@ def unread_words(
 
 
 def count_unread(data: UInt8s, rows: Int32s, starts: Int32s, ends: Int32s) -> UnreadDigits:
-    """Return counts of all digits in a column of texts and of those that are not part of any
+    """Return counts of all digits in a column of texts, and of the digits that are not part of any
     number.
 
     data, rows

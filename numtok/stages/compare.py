@@ -92,8 +92,8 @@ class Baseline(msgspec.Struct, frozen=True):
 
 
 class SampleGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """Results on one group of test samples: all samples, or those with one value of a grouping
-    column.
+    """Results on one group of test samples: all samples, or the samples with one value of a
+    grouping column.
 
     value
         Value of the grouping column; None if the group contains all samples.
@@ -135,7 +135,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     notes
         Notes for the user, one sentence each.
     reference
-        Label of the chosen reference experiment. If it is None, differences are from the best
+        Label of the chosen reference experiment. If None, differences are relative to the best
         experiment.
     """
 

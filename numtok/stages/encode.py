@@ -80,7 +80,7 @@ class EncodeEstimate:
 
 @dataclass(frozen=True)
 class Result:
-    """Result of ``numtok encode``: the artifact, and whether this call made it.
+    """Result of ``numtok encode``: the artifact, and whether it was newly made.
 
     After a dry run, either ``artifact`` (if it already exists) or ``estimate`` is set.
     """

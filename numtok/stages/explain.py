@@ -1,4 +1,4 @@
-"""explain: shows how each scheme encodes one number, and the number that the result decodes to."""
+"""explain: shows how each scheme encodes one number, and the value after decoding."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -39,8 +39,8 @@ class ExplainedNumber:
 
 
 def run(number: str, specs: tuple[str, ...], policy: NumeralPolicy) -> list[ExplainedNumber]:
-    """Return how each scheme encodes and decodes a number. If ``specs`` is empty, all schemes that
-    need no settings are used.
+    """Encode and decode a number with each scheme, and return the results. If ``specs`` is empty,
+    all schemes that need no settings are used.
 
     Raises UsageError unless ``number`` is exactly one number under the policy, or is nan, inf or
     -inf.

@@ -67,7 +67,7 @@ class FetchEstimate(NamedTuple):
 
 
 class Result(NamedTuple):
-    """A fetched table, set of texts or field, and whether this call made it.
+    """A fetched table, set of texts or field, and whether it was newly made.
 
     After a dry run, either ``artifact`` (if it already exists) or ``estimate`` is set.
     """
@@ -82,8 +82,8 @@ def run(config: Config, store: Store, progress: Progress) -> Iterator[Result]:
     """Yield the tables, texts or weather field from a source. Artifacts that do not exist yet are
     made one at a time.
 
-    If one table has bad data, the others are still made; the error is raised at the end. Raises
-    UsageError, DataError, and StoreError if the network or the disk fails.
+    If one table contains invalid data, the others are still made; the error is raised at the end.
+    Raises UsageError, DataError, and StoreError if the network or the disk fails.
     """
     _quota(config)
     source = SOURCES.build(config.source, config.options)

@@ -68,7 +68,7 @@ class GenEstimate(NamedTuple):
 
 
 class Result(NamedTuple):
-    """Result of ``numtok gen``: the artifact, and whether this call made it.
+    """Result of ``numtok gen``: the artifact, and whether it was newly made.
 
     After a dry run, either ``artifact`` (if it already exists) or ``estimate`` is set.
     """

@@ -71,7 +71,7 @@ class _Question(Row):
 def run(config: Config, store: Store) -> NupaScores:
     """Score a report or a file of answers.
 
-    Raises UsageError if the data is not NUPA data or the rule is not one of NUPA, DataError if the
+    Raises UsageError if the data is not NUPA data or the rule is not a NUPA rule, DataError if the
     answers do not match the data, and StoreError.
     """
     [first], given_rule = config.files, _rule(config)
@@ -149,7 +149,7 @@ def _groups(predictions: ReportPredictions) -> list[str]:
 
 
 def _digits(scheme: str) -> int:
-    """Return how many digits of a scheme's numbers are significant; 0 for all."""
+    """Return the number of significant digits that a scheme keeps; 0 for all."""
     kind = SCHEMES[name_in(scheme)] if name_in(scheme) in SCHEMES.names() else None
     single = kind is not None and issubclass(kind, ChannelScheme) and not kind.exact
     return DIGITS_OF_FLOAT32 if single else 0

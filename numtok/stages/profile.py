@@ -1,4 +1,5 @@
-"""profile: describes the numbers in a data set, and what each scheme would cost and lose.
+"""profile: describes the numbers in a data set, and measures the token cost and information loss of
+each scheme on them.
 
 1. ``units.plan`` and ``Screening`` select the rows that ``encode`` would encode.
 2. ``profiling.unit`` reads each unit in one pass, assigns every number to its field (``fields``),

@@ -43,7 +43,7 @@ def run(config: Config) -> AnswerScores:
 
 def readings(answers: Answers, numbers: ReadAnswers) -> Iterator[dict[str, Any]]:
     """Yield a record per row: its id, its true value and, for each model and rule, the number that
-    was read and whether it is right."""
+    was read and whether it is correct."""
     right = {
         model: {rule: numbers.right(model, rule) for rule in rules}
         for model, rules in numbers.literals.items()

@@ -48,7 +48,7 @@ _CODE = r"^\s*[+-]?0(?:[0-9]|[xX])"  # codes such as 00037 or 0x1F
 
 
 def table_of(path: str, target: str, store: Store) -> Artifact:
-    """Return the table artifact for a user's file. The artifact is made if it does not exist.
+    """Return the table artifact for a user's file. The artifact is made if it does not exist yet.
 
     Raises UsageError if the file is neither CSV nor Parquet, and the same errors as :func:`run`.
     """

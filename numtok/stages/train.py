@@ -1,8 +1,8 @@
 """train: trains a model on encoded data or a table.
 
 The draft of the model contains a checkpoint, so an interrupted run resumes. On the CPU, the result
-is then byte for byte the same as without the interruption. A budget in minutes is converted to
-steps at the start.
+is byte for byte the same as that of an uninterrupted run. A budget in minutes is converted to steps
+at the start.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,10 +34,10 @@ Resolved = ResolvedTexts | ResolvedTable
 
 @dataclass(frozen=True)
 class Result:
-    """Result of ``numtok train``: the model, and whether this call made it.
+    """Result of ``numtok train``: the model, and whether it was newly made.
 
     costs
-        Cost of each kind of operation in a training step, if the run was profiled; else empty.
+        Cost of each kind of operation in a training step, if the run was profiled; otherwise empty.
     speaks
         True for the process that prints the result. A launcher starts several processes, of which
         only one prints.

@@ -173,8 +173,8 @@ class Artifact:
         return read_listing(self.path, self.manifest.content)
 
     def timing(self, kind: type[T]) -> T:
-        """Read ``timing.json`` as an object of the class ``kind``, whose fields are those that the
-        caller needs."""
+        """Read ``timing.json`` as an object of the class ``kind``, which declares the fields that
+        the caller needs."""
         with reading(self.path / TIMING, REMAKE):
             return convert(_TIMING.read(self.path), kind)
 
@@ -184,8 +184,8 @@ class Artifact:
         return self.timing(_Timing).seconds
 
     def facts(self, kind: type[T]) -> T:
-        """Return ``manifest.facts`` as an object of the class ``kind``, whose fields are those that
-        the caller needs."""
+        """Return ``manifest.facts`` as an object of the class ``kind``, which declares the fields
+        that the caller needs."""
         return self._part("facts", self.manifest.facts, kind)
 
     def counts(self, kind: type[T]) -> T:
@@ -224,8 +224,8 @@ class Artifact:
 
 
 class MadeArtifact(NamedTuple):
-    """Artifact returned by a stage. ``made`` is true if this call made it, and false if it already
-    existed."""
+    """Artifact returned by a stage. ``made`` is true if the stage made the artifact, and false if
+    it already existed."""
 
     artifact: Artifact
     made: bool
@@ -237,8 +237,8 @@ class MadeArtifact(NamedTuple):
 
 
 class Resolve(Protocol):
-    """Protocol for functions that find artifacts as :meth:`Store.resolve` does, for code that has
-    no store.
+    """Protocol for functions that find artifacts as :meth:`Store.resolve` does, for code without
+    access to a store.
 
     The function returns the artifact that ``ref`` refers to. It raises UsageError if the artifact
     does not exist or is not of one of the given kinds.

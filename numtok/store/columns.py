@@ -67,7 +67,7 @@ def check_schema(
     with the right types.
 
     more
-        Function that returns the type of an optional extra column, or None if that name is not
+        Function that returns the type of an optional extra column, or None if the name is not
         allowed.
     """
     kinds = dict(zip(wanted.names, wanted.types, strict=True))

@@ -48,8 +48,8 @@ class Draft:
 
     @property
     def version(self) -> str:
-        """Version of the artifact that will be published: a digest of its inputs, known in
-        advance."""
+        """Version of the artifact that will be published: a digest of its inputs, which is known
+        before publication."""
         return self._blank.version
 
     @property
@@ -206,7 +206,7 @@ def discard(folder: Path, token: str) -> int:
 
 
 def shorten(names: Sequence[str]) -> str:
-    """Return at most eight of the names, joined by commas, and the number of the rest, for a
+    """Join at most eight of the names with commas and add the number of remaining names, for a
     one-line message."""
     more = f" and {len(names) - 8} more" if len(names) > 8 else ""
     return ", ".join(names[:8]) + more

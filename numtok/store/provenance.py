@@ -48,8 +48,8 @@ def provenance() -> Provenance:
 
 
 def libraries() -> dict[str, str]:
-    """Return the versions of Python and of those installed libraries that can change artifacts,
-    keyed by name."""
+    """Return the versions of Python and of the installed libraries that can affect artifacts, keyed
+    by name."""
     versions = {name: installed(name) for name in _LIBRARIES}
     return {"python": platform.python_version()} | {
         name: version for name, version in versions.items() if version is not None

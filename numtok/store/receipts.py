@@ -70,7 +70,7 @@ def read_receipt(
     """Return the receipt of a unit of work, or None if the unit must be done.
 
     A receipt is valid if its input and settings digests match, its facts have the given type, and
-    all files that it lists exist with their size and SHA-256. An invalid receipt is removed
+    all files that it lists exist with the recorded size and SHA-256. An invalid receipt is removed
     together with these files. Raises StoreError if the disk fails.
     """
     path = _receipt_path(draft, unit)

@@ -74,8 +74,8 @@ class Making(Protocol):
 
 
 class Absent(Exception):
-    """Raised by :meth:`Store.draft` if an artifact does not exist and the store must not make
-    it."""
+    """Raised by :meth:`Store.draft` if an artifact does not exist and the store is not allowed to
+    make it."""
 
 
 @final
@@ -174,8 +174,8 @@ class Store:
         ...     with Sink(draft.path / "train-00000.parquet") as sink: ...
         ...     return draft.publish(counts={"rows": 12}, timing={"seconds": 0.5})
 
-        Raises UsageError if a name is invalid, Absent if the store must not make artifacts, and
-        StoreError if the disk fails.
+        Raises UsageError if a name is invalid, Absent if the store is not allowed to make
+        artifacts, and StoreError if the disk fails.
         """
         for what, text in (("kind", kind), ("name", name)):
             if not NAME.fullmatch(text):

@@ -61,7 +61,8 @@ class AnswerRule:
 
     @property
     def chosen(self) -> Literal["only", "first", "last"]:
-        """Which number is the answer, in the part of the text that :meth:`region` returns."""
+        """Position of the answer among the numbers in the part of the text that :meth:`region`
+        returns."""
         if self.spec in ("strict", "only-number"):
             return "only"
         return "first" if self.pattern is not None or self.spec == "first-number" else "last"

@@ -35,7 +35,7 @@ class Engine(Protocol):
         """Maximum number of units that run at the same time."""
 
     def start(self, soon: type, units: int) -> None:
-        """Start processes in advance, while units are still being planned.
+        """Start processes early, while units are still being planned.
 
         ``soon`` is the class of the work that will be run, and ``units`` is the minimum number of
         units to expect.
@@ -49,8 +49,8 @@ class Engine(Protocol):
         """
 
     def in_order(self, work: Callable[[Unit], Result], units: Iterable[Unit]) -> Iterator[Result]:
-        """Yield results as :meth:`run` does, but in the order of ``units``. Only a few units are
-        taken in advance.
+        """Yield results as :meth:`run` does, but in the order of ``units``. ``units`` is consumed
+        lazily, only a few units ahead of the results.
 
         If iterating over ``units`` raises an error, that error is raised after the results of the
         preceding units.

@@ -1,8 +1,8 @@
 """Engine that runs independent units of work on this machine, in this process or in spawned
 workers.
 
-Workers are spawned, never forked, and have only the data that is sent to them, so a unit gives the
-same result in every process. A worker exits when its parent has ended. Only the parent handles
+Workers are spawned, never forked, and inherit no Python objects from this process, so a unit gives
+the same result in every process. A worker exits when its parent ends. Only the parent handles
 interrupts.
 """
 
@@ -51,7 +51,7 @@ class Workers:
         self._known = b""  # the work the processes were started with
 
     def start(self, soon: type, units: int) -> None:
-        """Start processes in advance, while units are still being planned.
+        """Start processes early, while units are still being planned.
 
         ``soon`` is the class of the work that will be run, and ``units`` is the minimum number of
         units to expect. Starting takes about a second, mostly to import what this class needs.
@@ -78,8 +78,8 @@ class Workers:
                 yield future.result()
 
     def in_order(self, work: Callable[[Unit], Result], units: Iterable[Unit]) -> Iterator[Result]:
-        """Yield results as :meth:`run` does, but in the order of ``units``. Only a few units are
-        taken in advance.
+        """Yield results as :meth:`run` does, but in the order of ``units``. ``units`` is consumed
+        lazily, only a few units ahead of the results.
 
         If iterating over ``units`` raises an error, that error is raised after the results of the
         preceding units.

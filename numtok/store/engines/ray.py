@@ -59,7 +59,7 @@ class RayTasks:
     address
         Address of the head node; None for the cluster that contains this machine.
     count
-        Maximum number of tasks; None for the number that fits on the cluster at the start.
+        Maximum number of tasks. If None, the cluster's capacity at the start determines it.
     spool
         Function that opens a temporary folder in the store.
     cpus, gpu
@@ -112,8 +112,8 @@ class RayTasks:
             yield _result(future)
 
     def in_order(self, work: Callable[[Unit], Result], units: Iterable[Unit]) -> Iterator[Result]:
-        """Yield results as :meth:`run` does, but in the order of ``units``. Only a few units are
-        taken in advance."""
+        """Yield results as :meth:`run` does, but in the order of ``units``. ``units`` is consumed
+        lazily, only a few units ahead of the results."""
         waiting = iter(units)
         if not (begun := list(islice(waiting, 1))):
             return

@@ -17,9 +17,9 @@ _PER_CORE = 4  # maximum processes; more only wait for each other and take memor
 def workers_for(size: int, requested: int | None, least: int) -> int:
     """Return the number of processes for work of a given size.
 
-    This is ``requested`` if given. Otherwise, work of a ``size`` of at most ``least`` gets a single
-    process, because it would finish before others had started. Larger work gets ``NUMTOK_THREADS``
-    processes or, if that is not set, one per core.
+    This is ``requested`` if given. Otherwise, work whose ``size`` is at most ``least`` gets a
+    single process, because it would finish before further processes had started. Larger work gets
+    ``NUMTOK_THREADS`` processes or, if that is not set, one per core.
     """
     if requested is not None:
         return check_processes("workers", requested)
@@ -96,8 +96,8 @@ def ordered(
 ) -> Iterator[Future[Any]]:
     """Yield the futures of all units in the order of the units. ``submit`` starts a unit.
 
-    A yielded future may still be running. At most ``most`` units are started ahead, so that few
-    results wait for the first one. If iterating over ``units`` raises an error, that error is
+    A yielded future may still be running. At most ``most`` units are started ahead of the consumer,
+    so that few results wait in memory. If iterating over ``units`` raises an error, that error is
     raised after the preceding units.
     """
     waiting = iter(units)
@@ -121,7 +121,7 @@ def ordered(
 
 
 def worked(work: Callable[[Unit], Result], unit: Unit) -> Result:
-    """Return ``work(unit)``, and turn errors in plugin code into PluginError.
+    """Call ``work(unit)`` and return the result. Errors in plugin code are raised as PluginError.
 
     This must happen in the worker process, because the parent only receives the text of a
     traceback.
