@@ -168,7 +168,7 @@ def row(wording: Wording, operands: tuple[str, ...], answer: str) -> WordedRow:
 
 
 def numbers_in(answer: str, start: int) -> list[tuple[int, int]]:
-    """Return the spans of the numbers (two for a fraction) in an answer that begins at ``start``."""
+    """Return the spans of the numbers in an answer at ``start``; a fraction has two numbers."""
     end = start + len(answer)
     bar = answer.find("/")
     return [(start, end)] if bar < 0 else [(start, start + bar), (start + bar + 1, end)]

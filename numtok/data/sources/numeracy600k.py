@@ -56,9 +56,9 @@ class Numeracy600k(OneFileSource):
     placeholder
         Text that replaces a masked number.
     split
-        Fractions of the rows per split. A seeded hash of the text without its number assigns the
-        rows, so headlines that only differ in the number share a split. The authors publish no
-        split; papers report testing on a sixth of the rows.
+        Fraction of the rows in each split. Rows are assigned by a seeded hash of the text without
+        its number, so headlines that only differ in the number are in the same split. The authors
+        did not publish a split; papers report testing on a sixth of the rows.
     on_error
         Bad rows: ``fail`` (an error) or ``skip`` (count and omit them).
 
@@ -157,7 +157,7 @@ class Numeracy600k(OneFileSource):
 def magnitude(number: str) -> int:
     """Return the order-of-magnitude class of a numeral.
 
-    The class is 0 for numbers below 1, 1 below 10, and so on, and 7 for 10^6 or more. The sign is
+    The class is 0 below 1, 1 from 1 to below 10, and so on, up to 7 for 10^6 or more. The sign is
     ignored. Raises ValueError if the text is not a numeral.
     """
     if not _NUMERAL.fullmatch(number):
