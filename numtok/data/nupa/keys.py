@@ -234,7 +234,7 @@ _ROUGH_SUMS = {range(4, 8): 4057, range(8, 20): 11_984}
 def published(key: Key, digits: int) -> int | None:
     """Return the number of published test rows for a key and a digit key.
 
-    Returns None if there are no such rows. The number is approximate for some digit keys of
+    Returns None if no rows are published. The number is approximate for some digit keys of
     ``to_float_Fraction_none_Float``.
 
     >>> from numtok.data.nupa.keys import KEYS

@@ -78,7 +78,7 @@ def open_input(path: Path | Address, ahead: tuple[int, int] | None = None) -> Op
 
 
 class FilePart(NamedTuple):
-    """A part of an input file: the bytes [begin, end), or for Parquet the row groups."""
+    """A part of an input file: bytes [begin, end), or row groups [begin, end) of Parquet."""
 
     file: int  # index among the inputs
     path: Path | Address

@@ -22,7 +22,7 @@ from numtok.errors import DataError, StoreError, UsageError
 
 
 class KeyTwice(ValueError):
-    """Raised if a JSON object contains a key twice."""
+    """Raised if a JSON object contains a duplicate key."""
 
 
 class ConstantFound(ValueError):
@@ -30,7 +30,7 @@ class ConstantFound(ValueError):
 
 
 def refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the members of a JSON object as a dictionary. Raises KeyTwice if a key appears twice.
+    """Return the members of a JSON object as a dictionary. Raises KeyTwice for a duplicate key.
 
     Pass this function to ``json.loads`` as ``object_pairs_hook``.
 

@@ -160,7 +160,7 @@ def unquoted(values: Values) -> tuple[NDArray[np.uint8], NDArray[np.int32]] | No
 def integer(data, i, end):  # type: ignore[no-untyped-def]
     """Return the integer at offset ``i`` of ``data``, and the offset after the integer.
 
-    The returned offset is ``i`` if there is no integer of at most 18 digits.
+    The returned offset is ``i`` if no integer of at most 18 digits is found.
     """
     begin = i
     negative = i < end and byte_at(data, i) == _MINUS
@@ -216,7 +216,7 @@ def after(data, i, end, character):  # type: ignore[no-untyped-def]
 
 @inlined
 def string_end(data, i, end):  # type: ignore[no-untyped-def]
-    """Return the offset of the quote that closes the string at ``i``, or ``end`` if there is none.
+    """Return the offset of the quote that closes the string at ``i``, or ``end`` if it is missing.
 
     The string may have single or double quotes.
     """

@@ -47,12 +47,12 @@ class Numeracy600k(OneFileSource):
         URL, file or folder with the JSON list or the published zip; by default the published file.
     set
         ``titles`` (news headlines, used by NumGPT) or ``comments`` (market comments). The text of
-        the comments is not public, so ``comments`` needs a file from the full release.
+        the comments is not public, so ``comments`` requires a file from the full release.
     number
-        ``masked`` replaces the number with the placeholder. The label is then the number of digits
-        before the point: 0 for numbers below 1, at most 7. ``target`` keeps the text; the number is
-        a target, and the label is omitted. Numbers such as 1,250,000 then need ``numtok encode
-        --numbers thousands``, or are skipped with ``--on-error skip``.
+        ``masked`` replaces the number with the placeholder; the label is the number of digits
+        before the point (0 for numbers below 1, at most 7). ``target`` keeps the number in the text
+        as a target and omits the label. In this form, numbers such as 1,250,000 require ``numtok
+        encode --numbers thousands``, or are skipped with ``--on-error skip``.
     placeholder
         Text that replaces a masked number.
     split

@@ -259,7 +259,7 @@ def check_digest(task: Task, seed: int) -> None:
 def check(task: Task, seed: int = 0) -> list[CheckResult]:
     """Run every check.
 
-    Raises UsageError if there is no example of the kind of artifact that the task reads.
+    Raises UsageError if this module lacks an example of the kind of artifact that the task reads.
     """
     if isinstance(task, DerivedTask) and task.reads not in _ARTIFACTS:
         raise UsageError(

@@ -32,7 +32,7 @@ class Decimals(NamedTuple):
 
     @property
     def values(self) -> Floats:
-        """The numbers as float64 (rounded), with the shape of the columns."""
+        """The numbers rounded to float64, of the same shape as each column."""
         return self.mantissas * power(self.places)
 
     @property

@@ -160,8 +160,8 @@ class Templates:
     def entries(self, name: str, kind: type[T], more: Sequence[str] = ()) -> dict[str, T]:
         """Return the tables ``[[name]]``, keyed by their description in messages.
 
-        Raises UsageError if there are no such tables, if a table is invalid, if two of them have
-        the same ``name`` member, or if the file has keys other than ``name`` and ``more``.
+        Raises UsageError if the file contains none of these tables or any table that is not listed
+        in ``more``, if a table is invalid, or if two tables have the same ``name`` member.
         """
         for key in self._tables:
             if key not in (name, *more):

@@ -89,7 +89,7 @@ def identities(seed: int, kinds: Ints, first: Ints, second: Ints) -> NDArray[np.
 
 
 def are_of(split: TaskSplit, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Return whether each hash [n] is in the range of a split."""
+    """Return a mask [n] of the hashes [n] that belong to a split."""
     shares = hashes >> _TO_PLACE
     return (shares >= np.uint64(split.begin)) & (shares < np.uint64(split.end))
 

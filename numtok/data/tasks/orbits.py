@@ -110,8 +110,8 @@ def number_form(figures: int) -> str:
 class Orbits(TextTask):
     """Planets around a star: their orbital elements, a step size, and positions at every step.
 
-    As in xVal, planets have masses m in units of the star's mass, semi-major axes a evenly spaced
-    from 1 to a sampled value, eccentricities e, and longitudes theta. In 30% of the rows, all
+    Planets have masses m in units of the star's mass, semi-major axes a evenly spaced from 1 to a
+    sampled value, eccentricities e, and longitudes theta, as in xVal. In 30% of the rows, all
     longitudes are 0. The order of the planets is random. REBOUND's IAS15 integrates their motion
     with G = 1, so a circular orbit of radius 1 takes 2 pi. The text contains a, e x 20 and m x 1e5
     of each planet, the step size, and (x, y) of each planet at each time. Rows in which x or y

@@ -153,7 +153,7 @@ def longitude_window(
     >>> indices.tolist(), values.tolist()
     ([3, 4, 0, 1, 2], [-2.0, -1.0, 0.0, 1.0, 2.0])
 
-    Raises UsageError if the grid does not cover the area or has no longitude in it.
+    Raises UsageError if the area extends beyond the grid or contains none of its longitudes.
     """
     if not np.isfinite(values).all():
         raise DataError("a longitude is NaN or infinite")

@@ -234,7 +234,7 @@ def _create(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Field:
-    """A stored field: its location and its axes. Values are only read by :meth:`read`."""
+    """A stored field: its location and its axes. Values are not read until :meth:`read`."""
 
     folder: Path
     hours: NDArray[np.int64]  # [times] since 1970-01-01 UTC, increasing
