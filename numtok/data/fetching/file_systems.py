@@ -50,8 +50,8 @@ def file_system(url: str) -> tuple[Any, str]:
 
     The library behind the file system reads credentials and settings from their usual locations
     (``AWS_*``, fsspec's configuration files). Raises UsageError if the URL scheme is not supported,
-    if a library is missing, or if the address contains a password: no library accepts one, and some
-    would print it.
+    if a library is missing, or if the address contains a password (no library accepts passwords in
+    addresses, and some would print them).
     """
     kind, shown = kind_of(url), shown_of(url)
     if not is_web(url) and shown != url:

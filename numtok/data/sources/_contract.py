@@ -1,4 +1,4 @@
-"""Checks of the contract of every source, which run anywhere: ``numtok check source NAME``.
+"""Checks that a source fulfills its contract, run by ``numtok check source NAME``.
 
 Nothing is downloaded; only the declarations of a source are checked.
 """

@@ -29,7 +29,7 @@ class Openml(TableSource):
     ordered by repeat. Nominal features become categories. Features that OpenML marks as ids or as
     ignored are omitted.
 
-    Raises UsageError unless exactly one of ``suite`` and ``task`` is given, or if the package is
+    Raises UsageError if neither or both of ``suite`` and ``task`` are given, or if the package is
     missing.
     """
 

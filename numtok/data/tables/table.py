@@ -157,7 +157,7 @@ def write_table_file(folder: Path, file: TableFile) -> None:
 def read_table_file(folder: Path) -> TableFile:
     """Read ``table.json`` from a folder.
 
-    Raises StoreError if the file is damaged or has a newer format.
+    Raises StoreError if the file is damaged or its format is newer than this version of numtok.
     """
     return _TABLE.read(folder)
 
@@ -165,7 +165,7 @@ def read_table_file(folder: Path) -> TableFile:
 def read_table(folder: Path, names: Sequence[str]) -> Table:
     """Read the table in a folder, with rows from the files ``names``.
 
-    Raises StoreError if a file is damaged or has a newer format.
+    Raises StoreError if a file is damaged or its format is newer than this version of numtok.
     """
     file = read_table_file(folder)
     rows = pa.concat_tables(
@@ -241,7 +241,7 @@ def learnt_rows(table: Table, fold: int, most: int | None, seed: int) -> NDArray
 def count_twins(table: Table, split: str) -> int:
     """Return the number of rows in a split (of fold 0) that have a twin in the train split.
 
-    Twins have the same features, except for case and surrounding spaces in categories. Every
+    Twins have equal features, ignoring case and surrounding spaces in categories. Every
     row of the train split counts as its own twin. The result is 0 if the table has no features.
     """
     codes = [

@@ -1,4 +1,4 @@
-"""Checks of the contract of every task, which run anywhere: ``numtok check task NAME``.
+"""Checks that a task fulfills its contract, run by ``numtok check task NAME``.
 
 A task that reads an artifact is checked with a small artifact of that kind.
 """

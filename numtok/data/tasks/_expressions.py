@@ -29,7 +29,7 @@ _INTEGER = 21  # maximum characters of a decimal of 64 bits: 19 digits, sign, po
 
 
 class Operands(NamedTuple):
-    """The decimals ``(first + i) * step`` with ``places`` decimals, for 0 <= i < ``size``."""
+    """The numbers ``(first + i) * step`` for 0 <= i < ``size``, with ``places`` decimal places."""
 
     first: int
     size: int

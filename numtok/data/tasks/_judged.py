@@ -26,7 +26,7 @@ _LABELS = np.array(["incorrect", "correct"])
 
 @dataclass(frozen=True, eq=False)
 class TextKind:
-    """A kind of text: its pattern, and the groups of rows that contain such texts."""
+    """A kind of text: its pattern, and the values of ``group`` in its rows."""
 
     group: dict[str, str]
     pattern: Pattern

@@ -42,8 +42,8 @@ class ComparisonTask(JudgedTask):
     weights, prices and so on: "A person of 23 years is younger than a person of 40 years." All
     templates are used in the same number of rows, half of which are correct. Each template has its
     own range of numbers, from 15..104 for people's ages, as in the paper, to 10000..1500000000.
-    The two numbers in a sentence always differ and are sampled log-uniformly: n has probability
-    log((n + 1) / n) / log((high + 1) / low).
+    The two numbers in a sentence always differ and are sampled log-uniformly: in a range from low
+    to high, n has probability log((n + 1) / n) / log((high + 1) / low).
 
     ``--near 1.1`` samples hard pairs: the larger number is less than 1.1 times the smaller one (up
     to rounding).

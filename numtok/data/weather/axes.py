@@ -73,7 +73,7 @@ class Period:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse ``FIRST..LAST`` or one day. Raises UsageError if the period is invalid."""
+        """Parse ``FIRST..LAST`` or a single day. Raises UsageError if the period is invalid."""
         first, dots, last = text.partition("..")
         ends = [first, last if dots else first]
         try:

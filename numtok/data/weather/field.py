@@ -297,7 +297,7 @@ class Field:
     def read(self, begin: int, end: int) -> NDArray[np.float64]:
         """Read the values [end - begin, cells] of time steps ``begin <= step < end``.
 
-        Raises StoreError if the values cannot be read, and DataError if one is missing.
+        Raises StoreError if the values cannot be read, and DataError if a value is missing.
         """
         stored = _opened(self.folder.absolute())[1][self.variable]
         values = np.empty((end - begin, self.cells))
