@@ -6,5 +6,5 @@ reading/   JSON Lines and Parquet inputs, read as columns in units of work
 sources/   public data sets for ``numtok fetch``, one source per file
 tables/    tables: columns of numbers and categories, and the splits of their rows
 tasks/     tasks that generate data for ``numtok gen``, one per file
-weather/   weather data on grids: stored fields, and the stores and files they are read from
+weather/   weather data on grids: stored fields, and the stores and files that contain the data
 """

@@ -2,8 +2,8 @@
 
 The source is read in blocks of whole days. Days with missing values are dropped or cause an error.
 The other days are written in objects of a fixed number of time steps, each with a receipt
-(``store.receipts``). A receipt records how far the source had been read when its object was
-complete, so a resumed run continues there and downloads nothing twice.
+(``store.receipts``). A receipt records the step after the last one in its object, so a resumed run
+continues from that step and only reads the unfinished object again.
 """
 
 import hashlib
@@ -88,12 +88,12 @@ def write_field(
     where: str,
     progress: Callable[[int, int], None],
 ) -> FetchedField:
-    """Write a weather field to a draft, or finish an interrupted write.
+    """Write a weather field to a draft, or resume an interrupted write.
 
-    ``where`` describes the origin of the data. ``progress`` is called with the number of bytes done
-    and the total. Raises StoreError if the disk or the network fails. Raises DataError if a day has
-    missing steps, missing values or values outside the physical range, unless the source drops such
-    days. Also raises DataError if no day is left.
+    ``where`` describes the origin of the data. ``progress`` is called with the number of bytes
+    processed so far and the total. Raises StoreError if the disk or the network fails. Raises
+    DataError if a day has missing steps, missing values or values outside the physical range,
+    unless the source drops such days, and also if no day is left.
     """
     columns = (opened.times, opened.expected, opened.latitudes, opened.longitudes)
     axes = hashlib.sha256(b"".join(column.tobytes() for column in columns)).hexdigest()
@@ -243,7 +243,7 @@ def _make(folder: Path) -> None:
 
 
 def check_kept(artifact: Artifact, drops: bool) -> None:
-    """Raise DataError if days were dropped from an existing field, unless ``drops`` is true."""
+    """Raise DataError if an existing field lacks dropped days, unless ``drops`` allows this."""
     dropped = artifact.facts(_DroppedDays).dropped
     if dropped and not drops:
         raise DataError(

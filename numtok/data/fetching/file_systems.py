@@ -32,7 +32,7 @@ def pauses(attempts: int) -> Iterator[float]:
 def noting_silence(note: Callable[[str], None], address: str) -> Iterator[None]:
     """Call ``note``, from another thread, if the ``with`` block takes longer than 5 seconds.
 
-    ``note`` receives the message that ``address`` has not answered yet.
+    The message passed to ``note`` says that ``address`` has not answered yet.
     """
     message = f"{address}: no answer yet, still trying. Check the network, or stop with Ctrl-C"
     timer = Timer(SILENCE, note, [message])
@@ -46,12 +46,12 @@ def noting_silence(note: Callable[[str], None], address: str) -> Iterator[None]:
 
 
 def file_system(url: str) -> tuple[Any, str]:
-    """Return the blocking file system for an address, and the path within that file system.
+    """Return a synchronous file system for an address, and the path within that file system.
 
     The library behind the file system reads credentials and settings from their usual locations
     (``AWS_*``, fsspec's configuration files). Raises UsageError if the URL scheme is not supported,
-    if a library is missing, or if the address contains a password: no library accepts one, and some
-    would print it.
+    if a library is missing, or if the address contains a password (no library accepts passwords in
+    addresses, and some would print them).
     """
     kind, shown = kind_of(url), shown_of(url)
     if not is_web(url) and shown != url:

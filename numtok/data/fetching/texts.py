@@ -24,7 +24,7 @@ class FetchedTexts(NamedTuple):
     counts
         Number of rows, in total and per split, and other counts.
     rejected
-        Locations of the first rejected rows, with the reasons.
+        Locations of the first rejected rows, each with a reason.
     notes
         Notes from the source for users of the data.
     """
@@ -44,8 +44,9 @@ def write_texts(
 ) -> FetchedTexts:
     """Write rows to one file ``SPLIT-00000.jsonl`` per split, as they arrive.
 
-    ``rule`` determines the splits; without a rule, each row goes to the split that it names, or to
-    train. Raises DataError for the first bad row unless ``skips`` is true, and if no row is left.
+    ``rule`` determines the splits; without a rule, each row goes to the split that it names, by
+    default train. Raises DataError at the first bad row unless ``skips`` is true, and also if no
+    row is left.
     Raises UsageError if the quota is exceeded.
     """
     counts = Counter[str]()

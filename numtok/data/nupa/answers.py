@@ -48,7 +48,7 @@ class Score(NamedTuple):
     equal
         True if the answer and the target are the same number.
     digit_match
-        Fraction of the target's digits that the answer has at the same digit positions.
+        Fraction of the target's digits that match the answer's digit at the same position.
     d_length, d_length_parts
         Absolute difference in the number of digits: in total, and summed over the parts.
     """
@@ -71,8 +71,8 @@ def score(truth: str, generated: str | None, rule: str) -> Score:
     >>> score("10.5", "1.25 or so", "strict")
     Score(valid=False, exact=False, equal=False, digit_match=0.0, d_length=3, d_length_parts=3)
 
-    A target in any other form, such as -5 or a word, is compared as a whole. A different text then
-    matches no digits.
+    A target in any other form, such as -5 or a word, is compared as a whole; a different text
+    matches none of its digits.
 
     >>> score("-5", "-5 ", "strict")
     Score(valid=True, exact=True, equal=True, digit_match=1.0, d_length=0, d_length_parts=0)

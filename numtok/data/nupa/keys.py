@@ -4,7 +4,7 @@ A key consists of a task, the representations of its operands, and the represent
 Data is published for 44 keys. ``min`` and ``digit_min`` are among the 41 tasks in the paper (Yang
 et al. 2025), but have no published data. The rows of a key are divided into strata by their *digit
 key*: the number of digits of the longer operand. For floats and scientific notation, only the
-decimals count.
+digits after the decimal point are counted.
 """
 
 import re
@@ -36,15 +36,15 @@ class Key(NamedTuple):
     """A task with the representations of its operands and of its answer.
 
     task
-        Name that includes the difficulty, such as ``add_easy``; ``operation`` does not include it.
+        Name of the task, including its difficulty, as in ``add_easy``.
     first, second
         Representations of the operands. The second is ``none`` for tasks with one operand, and
         ``int`` for a digit position, a digit or a number of significant digits.
     answer
         Representation of the answer; ``int`` is written like Integer.
     tested, trained
-        First and last digit key (number of digits, see the module) of the published test and
-        validation data, and of the published train data.
+        First and last digit key (number of digits, see the module). ``tested`` is the range of the
+        published test and validation data, ``trained`` that of the published train data.
     """
 
     task: str
@@ -61,9 +61,9 @@ class Key(NamedTuple):
 
     @property
     def operation(self) -> str:
-        """Name of the task's group in Table 6 of the Value-Aware paper (``add`` for ``add_easy``).
+        """Group of the task in Table 6 of the Value-Aware paper, such as ``add`` for ``add_easy``.
 
-        A task in no group keeps its own name.
+        For a task that is not in a group, this is the name of the task.
         """
         return _OPERATIONS.get(self.task, self.task)
 
@@ -74,11 +74,11 @@ class Key(NamedTuple):
 
     @property
     def written(self) -> str:
-        """Representation in which the answer is written: Integer for ``int``."""
+        """Representation of the written answer, which is Integer if ``answer`` is ``int``."""
         return INTEGER if self.answer == "int" else self.answer
 
     def group(self, digits: int) -> dict[str, Scalar]:
-        """Return the values of the field ``group`` for rows with this key and digit key."""
+        """Return the field ``group`` of rows with this key and the digit key ``digits``."""
         return {
             "task": self.name,
             "operation": self.operation,
@@ -197,7 +197,7 @@ def digit_keys(text: str) -> range | None:
     >>> digit_keys("1..7")
     range(1, 8)
 
-    Raises UsageError if the text has another form.
+    Raises UsageError if the text is anything else.
     """
     if text == "published":
         return None

@@ -1,8 +1,8 @@
 """Wording of NUPA questions, and parsing of the strings in the published data.
 
 A published string consists of a *hint* about the form of the answer, an instruction, one or two
-operands, ``" = "`` and the answer. The prompt ``short`` is the form in Appendix A of the
-Value-Aware paper: without the hint, and for ``count`` also without the instruction.
+operands, ``" = "`` and the answer. The prompt ``short``, used in Appendix A of the Value-Aware
+paper, omits the hint and, for ``count``, also the instruction.
 """
 
 import re
@@ -78,7 +78,7 @@ class Wording(NamedTuple):
 
 
 class Read(NamedTuple):
-    """Operands and answer parsed from a published string, with their original spelling."""
+    """Operands and answer of a published string, in their original spelling."""
 
     operands: tuple[str, ...]
     answer: str
@@ -116,7 +116,7 @@ def _pattern(key: Key) -> "re.Pattern[str]":
 def read(key: Key, text: str) -> Read:
     """Parse a question and its answer from the published data.
 
-    Raises ValueError with the reason if the string is invalid.
+    Raises ValueError if the string is invalid; the message gives the reason.
 
     >>> from numtok.data.nupa.keys import KEYS
     >>> hint = "Directly return the answer as an integer without any comma separator, like 123 . "
@@ -141,9 +141,9 @@ class WordedRow(NamedTuple):
     """Text of a question with its answer, and the spans of the numbers in it (in code points).
 
     operands
-        Span of each operand; a fraction has one span.
+        Span of each operand; a fraction is one span.
     answer
-        Span of each number in the answer; a fraction has two.
+        Span of each number in the answer; a fraction consists of two numbers.
     """
 
     text: str
@@ -168,7 +168,7 @@ def row(wording: Wording, operands: tuple[str, ...], answer: str) -> WordedRow:
 
 
 def numbers_in(answer: str, start: int) -> list[tuple[int, int]]:
-    """Return the spans of the numbers in an answer that begins at ``start``; a fraction has two."""
+    """Return the spans of the numbers in an answer at ``start``; a fraction has two numbers."""
     end = start + len(answer)
     bar = answer.find("/")
     return [(start, end)] if bar < 0 else [(start, start + bar), (start + bar + 1, end)]

@@ -8,7 +8,7 @@ file_part.py      parts of input files, and access to their bytes
 first_bytes.py    detection of format and encoding from the first bytes
 json_lines.py     decoding of small JSONL files line by line, with reasons for invalid lines
 jsonl.py          rows from JSONL files, plain or compressed
-lines.py          positions of lines and their values, and lines that need a full parse
+lines.py          positions of lines and their values; detection of lines that need a full parse
 nested_values.py  members and integer pairs of JSON objects as columns
 objects.py        objects in stores and on the web, read in byte ranges
 parquet.py        rows from Parquet files

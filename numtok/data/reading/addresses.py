@@ -27,7 +27,7 @@ class Address:
 
 
 def is_address(text: str) -> bool:
-    """Return whether a string begins like an address, for example with ``s3://``.
+    """Return whether a string starts with the scheme of an address, such as ``s3://``.
 
     >>> is_address("s3://bucket/date=2026/a.jsonl"), is_address("test=s3://bucket/a.jsonl")
     (True, False)
@@ -48,8 +48,8 @@ def is_web(url: str) -> bool:
 def shown_of(url: str) -> str:
     """Return an address without its secrets, so that it can be printed or stored.
 
-    A user name with a password, which may contain slashes, is removed. From http and https
-    addresses, a user name alone and the query, which may contain a signature, are also removed.
+    A user name with a password, which may contain slashes, is removed. For http and https, a user
+    name without a password and the query, which may contain a signature, are also removed.
 
     >>> shown_of("https://me:secret@example.org/a.jsonl?signature=3f")
     'https://example.org/a.jsonl'

@@ -28,7 +28,7 @@ def column(values: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> "p
 
 
 def strings(texts: Sequence[str]) -> "pa.Array[Any]":
-    """Convert strings [n] to an Arrow array. Raises UnicodeEncodeError for a lone surrogate."""
+    """Convert strings [n] to an Arrow array. Raises UnicodeEncodeError on a lone surrogate."""
     joined = "".join(texts)
     data = joined.encode()
     sizes = map(len, texts) if len(data) == len(joined) else (len(text.encode()) for text in texts)
@@ -37,7 +37,7 @@ def strings(texts: Sequence[str]) -> "pa.Array[Any]":
 
 
 def constant(text: str) -> "pa.Scalar[Any]":
-    """Return a string as an Arrow scalar, for functions of ``pyarrow.compute``."""
+    """Convert a string to an Arrow scalar, for use with ``pyarrow.compute``."""
     return strings([text])[0]
 
 
@@ -46,7 +46,7 @@ def packed(
 ) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
     """Concatenate the slices ``data[starts[k]:ends[k]]``.
 
-    Returns the bytes, and the bounds int32[n + 1] of the slices in these bytes.
+    Returns the concatenated bytes, and the bounds int32[n + 1] of the slices within them.
     """
     sizes = (ends - starts).astype(np.int64)
     bounds = np.zeros(len(sizes) + 1, np.int64)

@@ -14,7 +14,7 @@ from numtok.errors import DataError
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """Options for reading inputs: text field, longest line, and verification of the bytes."""
+    """Options for reading inputs: the text field, the maximum line length, and verification."""
 
     text_field: str = "text"
     max_line: int = 256 << 20  # bytes
@@ -30,7 +30,7 @@ class RejectedRow(NamedTuple):
     content: bytes | None  # None if the row was too long to keep
 
     def error(self) -> DataError:
-        """Return the error to raise for this row with ``--on-error fail``."""
+        """Return the error that ``--on-error fail`` raises for this row."""
         location = location_of(self.part, self.row)
         return DataError(f"{location}: {self.reason}. Skip bad rows: --on-error skip")
 
@@ -56,7 +56,7 @@ class RowBatch:
     def take(self, keep: NDArray[np.int64]) -> "RowBatch":
         """Return a batch with only the rows at increasing indices (int64[k]).
 
-        The rejected rows stay the same.
+        The list of rejected rows is not changed.
         """
         contents = self.contents
         return RowBatch(

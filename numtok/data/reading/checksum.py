@@ -1,8 +1,8 @@
 """Detection of changed files: by size and modification time, or by a very fast checksum.
 
 The checksum consists of two sums over eight-byte words, modulo 2^64: the sum of the words, and the
-sum of each word times its index. It detects that a file was overwritten but, unlike sha256, does
-not protect against deliberate manipulation.
+sum of each word times its index. It detects overwritten files but, unlike sha256, does not protect
+against deliberate manipulation.
 """
 
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from numtok.kernels import byte_at, inlined, kernel, reads, word_at
 
 
 class Stamp(NamedTuple):
-    """Size and modification time of a file. A different stamp means that the file changed."""
+    """Size and modification time of a file. If its stamp differs, the file has changed."""
 
     size: int
     modified: int | str  # nanoseconds; for objects the entity tag or a substitute
@@ -36,9 +36,9 @@ class Checksum(NamedTuple):
     weighted: int = 0
 
     def over(self, data: "bytes | memoryview") -> "Checksum":
-        """Return the checksum of the bytes so far followed by ``data``.
+        """Return the checksum extended by ``data``.
 
-        It does not depend on how the bytes are divided between calls.
+        The result does not depend on how the bytes are divided between calls.
 
         >>> Checksum().over(b"ab").over(b"c") == Checksum().over(b"abc")
         True

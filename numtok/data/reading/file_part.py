@@ -24,7 +24,7 @@ class OpenInput(Protocol):
         """Return up to ``size`` bytes at ``offset``, or no bytes at the end of the input."""
 
     def stamp(self) -> Stamp:
-        """Return the stamp of the input; for a remote object, its stamp after the last read."""
+        """Return the current stamp of the input (for a remote object, as of the last read)."""
 
     def close(self) -> None:
         """Close the input without raising errors."""
@@ -68,7 +68,7 @@ class OpenFile:
 def open_input(path: Path | Address, ahead: tuple[int, int] | None = None) -> OpenInput:
     """Open a file or a remote object for reading.
 
-    ``ahead`` is the byte range of a remote object to prefetch; a negative end means all bytes.
+    ``ahead`` is the byte range to prefetch from a remote object; a negative end means all bytes.
     """
     if isinstance(path, Path):
         return OpenFile(path)
@@ -78,7 +78,7 @@ def open_input(path: Path | Address, ahead: tuple[int, int] | None = None) -> Op
 
 
 class FilePart(NamedTuple):
-    """A part of an input file: bytes [begin, end), or for Parquet the row groups [begin, end)."""
+    """A part of an input file: bytes [begin, end), or row groups [begin, end) of Parquet."""
 
     file: int  # index among the inputs
     path: Path | Address
@@ -106,7 +106,7 @@ def location_of(part: FilePart, row: int) -> str:
 def first_number(part: FilePart) -> int:
     """Return the number of a part's first row, counted from 1 for lines and from 0 for Parquet.
 
-    The lines before the part are counted only when this is called, to report an error.
+    The lines before the part are only counted by this function, which is called to report errors.
     """
     if part.format == "parquet":
         return part.first_row
@@ -119,7 +119,7 @@ def first_number(part: FilePart) -> int:
 
 
 class PartBytes:
-    """File-like object for the bytes [begin, end) of a part's file, with a running checksum."""
+    """File-like object for the bytes [begin, end) of the file of a part, with a checksum."""
 
     def __init__(self, part: FilePart, begin: int, end: int, checked: bool = True) -> None:
         self._part, self._end, self._checked = part, end, checked
@@ -157,28 +157,28 @@ class PartBytes:
             raise changed(self.shown)
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Move to an offset in the whole file, and return the new offset.
+        """Move to an offset in the file, and return the new offset.
 
-        ``offset`` is relative to the current offset if ``whence`` is 1, and to the end of the part
-        if it is 2.
+        ``offset`` is relative to the start of the file if ``whence`` is 0, to the current offset if
+        it is 1, and to the end of the part if it is 2.
         """
         self._place = offset + (0, self._place, self._end)[whence]
         return self._place
 
     def tell(self) -> int:
-        """Return the offset of the next byte, counted from the start of the whole file."""
+        """Return the current offset, counted from the start of the file (not of the part)."""
         return self._place
 
     def readable(self) -> bool:
-        """Return True. Libraries check this before they read from a file-like object."""
+        """Return True. Libraries call this before they read from a file-like object."""
         return True
 
     def seekable(self) -> bool:
-        """Return True. Seeking works in both directions."""
+        """Return True. Seeking is possible in both directions."""
         return True
 
     def close(self) -> None:
-        """Close the file without raising errors; further calls do nothing."""
+        """Close the file without raising errors. Further calls have no effect."""
         if not self.closed:
             self.closed = True
             self._input.close()

@@ -28,7 +28,7 @@ def format_of(start: bytes, named: str) -> str:
 
 
 def check_utf8(start: bytes, shown: str) -> None:
-    """Raise DataError if a file begins like UTF-16, with or without a byte order mark."""
+    """Raise DataError if a file appears to be UTF-16, with or without a byte order mark."""
     if _UTF_16.match(start):
         raise DataError(
             f"{shown} is UTF-16; it must be UTF-8. Convert it: iconv -f UTF-16 -t UTF-8"

@@ -1,8 +1,8 @@
 """Decode a JSON Lines file line by line. Invalid lines are rejected with a reason and advice.
 
-This module is for small files, in ``numtok predict`` and ``numtok score``. ``jsonl.py`` reads large
-files as columns, in parts. It also uses :func:`read_line`, so the reasons for invalid lines are the
-same.
+This module reads the small files of ``numtok predict`` and ``numtok score``. ``jsonl.py`` reads
+large files as columns, in parts. Both use :func:`read_line`, so they reject invalid lines for the
+same reasons.
 """
 
 import io
@@ -22,15 +22,15 @@ from numtok.errors import DataError, StoreError, UsageError
 
 
 class KeyTwice(ValueError):
-    """Raised if a JSON object contains a key twice."""
+    """Raised if a JSON object contains a duplicate key."""
 
 
 class ConstantFound(ValueError):
-    """Raised if JSON contains NaN, Infinity or -Infinity; the message is that constant."""
+    """Raised if JSON contains NaN, Infinity or -Infinity. The message is the constant."""
 
 
 def refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the members of a JSON object as a dictionary. Raises KeyTwice if a key appears twice.
+    """Return the members of a JSON object as a dictionary. Raises KeyTwice for a duplicate key.
 
     Pass this function to ``json.loads`` as ``object_pairs_hook``.
 
@@ -88,8 +88,8 @@ class LineDecoder(Protocol[T_co]):
 def row_decoder(type: type[S], text_field: str) -> LineDecoder[S]:
     """Return a decoder of rows that reads the text from the field ``text_field``.
 
-    ``type`` is the struct of a row, with a field ``text``. The name ``doc.body`` means either a
-    field of that name, or the field ``body`` of the object in ``doc``. Raises UsageError if
+    ``type`` is the struct of a row, with a field ``text``. The name ``doc.body`` refers either to a
+    field ``doc.body``, or to the field ``body`` of the object in ``doc``. Raises UsageError if
     ``text_field`` is empty or the name of another field of ``type``.
     """
     if text_field == "text":
@@ -138,7 +138,8 @@ def json_lines(
 
     The file is plain or compressed with gzip or zstd; ``-`` is standard input. ``form`` describes a
     valid line for error messages. Raises UsageError if the file is missing, and DataError if the
-    file is unreadable or a line is too long, is not UTF-8, has a key twice or cannot be decoded.
+    file is unreadable or a line is too long, is not UTF-8, contains a duplicate key or cannot be
+    decoded.
     """
     shown = STDIN if is_stdin(path) else path
     try:
@@ -177,16 +178,16 @@ def _unpacked(path: str) -> Iterator[io.BufferedReader]:
 
 
 class BadLine(ValueError):
-    """Raised if a line does not have the expected type, is not UTF-8 or has a key twice."""
+    """Raised if a line is of an unexpected type, is not UTF-8 or contains a duplicate key."""
 
 
 def read_line(line: bytes, decoder: LineDecoder[T], form: str = "", suspicious: bool = True) -> T:
-    """Decode a line. Raises BadLine with the reason if it is invalid.
+    """Decode a line. Raises BadLine if it is invalid; the message gives the reason.
 
     form
-        Description of a valid line, for the reason.
+        Description of a valid line, for the message.
     suspicious
-        False if the line is known to be UTF-8 with distinct keys. Otherwise it is checked, because
+        False if the line is known to be UTF-8 with distinct keys. If true, this is checked, because
         msgspec does not detect all violations.
     """
     try:
@@ -238,7 +239,7 @@ def _reason_of(line: bytes, error: Exception) -> str:
 
 
 def validation_reason(message: str) -> str:
-    """Reword a msgspec validation error for the user, with advice on fixing the row where possible.
+    """Reword a msgspec validation error for users, and add advice on fixing the row if possible.
 
     >>> validation_reason("Object missing required field `text`")
     "the field 'text' is missing. Name the field that holds the text: --text-field"
@@ -268,7 +269,7 @@ _TYPES = {
 
 
 def reworded(message: str) -> str:
-    """Reword a msgspec validation error to name the field first, then its allowed types.
+    """Reword a msgspec validation error so that it names the field first, then the allowed types.
 
     >>> reworded("Expected `array` of length 2, got 1 - at `$.numbers`")
     "'numbers' must be an array of length 2 (got length 1)"

@@ -46,9 +46,9 @@ class Lines(NamedTuple):
     """The nonblank lines of a block, and the positions of their values.
 
     A suspicious line may be something other than one UTF-8 object with distinct keys. It needs a
-    full parse, because msgspec accepts several objects on a line, an object over several lines,
-    duplicate keys, and invalid bytes in a field that it skips. In all other lines, the positions of
-    the values are correct if the line is valid JSON, which is not checked here.
+    full parse, because msgspec accepts several objects on a line, an object across several lines,
+    duplicate keys, and invalid bytes in a field that it skips. For all other lines, the positions
+    of the values are correct if the line is valid JSON, which this module does not check.
     """
 
     starts: NDArray[np.int64]  # [n] offsets in the block

@@ -1,6 +1,6 @@
 """Compiled functions that read members and integer pairs of JSON objects as columns.
 
-They read only common forms and return None for others, like the functions in ``values``.
+Like the functions in ``values``, they only read common forms of JSON and return None for others.
 """
 
 from typing import NamedTuple
@@ -113,7 +113,7 @@ def _read_members(  # type: ignore[no-untyped-def]
 
 
 class Members(NamedTuple):
-    """The ``k`` members (keys with values) of all objects in a block, in the order of the block."""
+    """The ``k`` members (keys with values) of all objects in a block, in order of occurrence."""
 
     owners: NDArray[np.int32]  # [k] index of the object that contains it
     keys: Values  # [k] with their quotes
@@ -124,7 +124,7 @@ def members_of(values: Values, lists: bool = False) -> Members | None:
     """Read the members of objects such as ``{"a": 1, "b": "x"}``.
 
     If ``lists`` is true, all values must be lists, as in ``{"a": [[1, 2]], "b": []}``. Returns None
-    if a value is not such an object.
+    if ``values`` contains anything else.
     """
     # A member has at least four bytes, as in "":1.
     room = int((values.ends - values.starts).sum(dtype=np.int64)) // 4
@@ -175,7 +175,7 @@ def _read_pairs(data, starts, ends, owners, firsts, seconds):  # type: ignore[no
 
 
 class Pairs(NamedTuple):
-    """The ``k`` integer pairs in objects such as ``{"a": [[1, 2]]}``, in the order of the block."""
+    """The ``k`` integer pairs in objects such as ``{"a": [[1, 2]]}``, in order of occurrence."""
 
     owners: NDArray[np.int32]  # [k] index of the object that contains it
     keys: Values  # [k] with their quotes
@@ -186,7 +186,7 @@ class Pairs(NamedTuple):
 def pairs_in(values: Values) -> Pairs | None:
     """Read the integer pairs in objects such as ``{"a": [[1, 2], [3, 4]], "b": []}``.
 
-    Returns None if a value is not such an object.
+    Returns None if ``values`` contains anything else.
     """
     members = members_of(values, lists=True)
     if members is None:

@@ -1,8 +1,8 @@
 """Input objects in stores and on the web, listed by address and read in byte ranges.
 
 Requests run on fsspec's event loop, several at a time. They are retried if they fail or if the
-connection breaks. The entity tag (ETag) of the object is requested after each range, to detect an
-object that was replaced after the work was planned.
+connection breaks. The entity tag (ETag) of the object is requested after each range, to detect
+objects that were replaced after the work was planned.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ _SURVEYED, _ENCODED = 8, 2  # concurrent requests: while hashing, and while enco
 #: Stores whose libraries retry five or six times themselves. Two attempts bridge some seconds
 #: without a server.
 _ATTEMPTS = {"s3": 2, "s3a": 2, "gs": 2, "gcs": 2}
-#: Facts that identify the state of an object, the best first.
+#: Facts that identify the state of an object, best first.
 _TAGS = ("ETag", "etag", "generation", "md5", "Content-MD5", "LastModified", "Last-Modified")
 _TIMES = ("last_modified", "updated", "mtime", "created")
 _MEANINGLESS = (TypeError, ValueError)  # raised by libraries for an address without a bucket
@@ -46,7 +46,7 @@ class _Store:
         self._system = system
 
     def begin(self, work: Coroutine[Any, Any, Answer]) -> "Future[Answer]":
-        """Start a coroutine on fsspec's event loop, which has a thread of its own."""
+        """Start a coroutine on fsspec's event loop, which runs in a separate thread."""
         return asyncio.run_coroutine_threadsafe(work, self._system.loop)
 
     def do(self, work: Coroutine[Any, Any, Answer]) -> Answer:
@@ -167,8 +167,8 @@ def _is_final(error: BaseException) -> bool:
 def find_objects(url: str) -> tuple[list[Address], str]:
     """List the objects at an address: a single object, a folder, or a pattern with ``*``.
 
-    Returns the sorted objects, and the address of the folder if ``url`` is one (otherwise "").
-    Raises UsageError if nothing is found, and StoreError if the store cannot be read.
+    Returns the sorted addresses, and the address of the folder if ``url`` is a folder (otherwise
+    ""). Raises UsageError if nothing is found, and StoreError if the store cannot be read.
     """
     store = _Store(url)
     try:
@@ -201,7 +201,7 @@ def _is_pattern(path: str, url: str) -> bool:
 class OpenObject:
     """Implementation of :class:`file_part.OpenInput` for remote objects.
 
-    The byte range ``ahead`` is prefetched, on the assumption that it is read in order.
+    The byte range ``ahead`` is prefetched, assuming that its bytes are read in order.
     """
 
     def __init__(self, address: Address, ahead: tuple[int, int] | None) -> None:

@@ -21,10 +21,11 @@ from numtok.row import OPTIONAL, Row
 
 
 def row_groups(whole: FilePart, size: int) -> list[tuple[int, int, int, Checksum]]:
-    """Divide a Parquet file into runs of row groups, of about ``size`` uncompressed bytes each.
+    """Divide a Parquet file into runs of row groups of about ``size`` uncompressed bytes each.
 
-    Returns a tuple for each run: the index of its first row group, the index after its last one,
-    the number of rows before it, and an empty checksum. Raises DataError if the file has no rows.
+    Returns a tuple for each run: the index of its first row group, the index after its last row
+    group, the number of rows before the run, and an empty checksum. Raises DataError if the file
+    has no rows.
     """
     with PartBytes(whole, 0, whole.size) as raw, _parquet(raw) as file:
         bounds: list[tuple[int, int, int, Checksum]] = []

@@ -1,8 +1,8 @@
 """Rows as columns, read directly from JSON lines or built from records.
 
-Most data has a simple form, which is read at a million short rows per second
-(:meth:`RowColumns.from_values`). Other data is decoded row by row as ``row.Row``
-(:meth:`RowColumns.from_records`). Both give the same columns.
+A fast path reads the common JSON forms of each field, at a million short rows per second
+(:meth:`RowColumns.from_values`). All other rows are decoded one by one as ``row.Row``
+(:meth:`RowColumns.from_records`). Both return the same columns.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ _WORD = str | int | None  # type of a label or a cluster
 
 
 class Categories(NamedTuple):
-    """A column of ``n`` strings, many of them equal, stored as integer codes and distinct names.
+    """A column of ``n`` strings with few distinct values, stored as integer codes and names.
 
     Strings may be missing.
     """
@@ -41,19 +41,19 @@ class Categories(NamedTuple):
 
     @classmethod
     def of(cls, values: Sequence[str | None]) -> "Categories":
-        """Encode strings; None is a missing string. Names are in the order of first appearance."""
+        """Encode strings; None is a missing string. Names are in order of first appearance."""
         index: dict[str, int] = {}
         codes = [-1 if value is None else index.setdefault(value, len(index)) for value in values]
         return cls(np.array(codes, np.int32), list(index))
 
     @classmethod
     def some(cls, values: Sequence[str | None]) -> "Categories | None":
-        """Encode strings; return None if all values are None."""
+        """Encode strings like :meth:`of`, but return None if all values are None."""
         categories = cls.of(values)
         return categories if categories.names else None
 
     def at(self, index: int) -> str | None:
-        """Return the string at an index; None if it is missing."""
+        """Return the string at an index, or None if it is missing."""
         code = self.codes[index]
         return None if code < 0 else self.names[code]
 
@@ -73,7 +73,7 @@ class Categories(NamedTuple):
                 yield name, indices
 
     def column(self) -> "pa.Array[Any]":
-        """Return the strings as an Arrow array [n], with null for missing ones."""
+        """Return the strings as an Arrow array [n]; missing strings are null."""
         if not self.names:
             return pa.nulls(len(self.codes), pa.string())
         codes = column(self.codes, self.codes < 0)
@@ -90,7 +90,7 @@ class Targets(NamedTuple):
     floors: Mapping[str, NDArray[np.float64]] = {}  # [k] by name, NaN if missing
 
     def take(self, keep: NDArray[np.int64], rows: int) -> "Targets":
-        """Return the targets of selected rows, with row indices that count only the selected rows.
+        """Return the targets of selected rows, with the rows renumbered from 0.
 
         keep
             Increasing indices of the selected rows, int64[kept rows].
@@ -116,7 +116,7 @@ NO_TARGETS = Targets(
 
 
 class RowOffsets(NamedTuple):
-    """File index and offsets of ``n`` rows, used to form default ids such as ``0:4096``."""
+    """File index and offsets of ``n`` rows, which form default ids such as ``0:4096``."""
 
     file: int
     offsets: NDArray[np.int64]  # [n]
@@ -129,10 +129,9 @@ class RowOffsets(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class RowColumns:
-    """``n`` rows as columns. A column is None if no row has the field.
+    """``n`` rows as columns. A column is None if the field is absent from all rows.
 
-    ``answer_starts`` int64[n] are in code points; they are :data:`NO_ANSWER` for rows without an
-    answer.
+    ``answer_starts`` int64[n] are in code points, or :data:`NO_ANSWER` for rows without an answer.
     """
 
     ids: "pa.Array[Any]"  # [n] strings
@@ -179,10 +178,11 @@ class RowColumns:
 
     @classmethod
     def from_values(cls, block: bytes, lines: Lines, offsets: RowOffsets) -> "RowColumns | None":
-        """Read columns directly from a block of lines.
+        """Read columns directly from a block of lines, without parsing whole rows.
 
         The lines must be valid JSON (checked by msgspec), and none may be suspicious
-        (:class:`Lines`). Returns None if a line does not have the simple form.
+        (:class:`Lines`). Returns None if a value is not in one of the common forms that this fast
+        path reads; such rows are decoded one by one instead (:meth:`from_records`).
         """
         fields = _Fields(np.frombuffer(block, np.uint8), lines)
         try:
@@ -234,7 +234,7 @@ class RowColumns:
 
 
 class _NotPlain(Exception):
-    """A value is valid but does not have the common form."""
+    """Raised if a value is not in one of the forms that the fast path reads."""
 
 
 class _Fields:
@@ -377,7 +377,7 @@ def _floors(records: Sequence[Row], targets: int) -> dict[str, NDArray[np.float6
 
 
 def problem_in(record: Row) -> str | None:
-    """Return the reason to reject a row with invalid fields; None if the row is valid."""
+    """Return the reason for rejecting a row with invalid fields, or None if the row is valid."""
     if record.answer_start is not None and abs(record.answer_start) > _FAR:
         return outside(f"answer_start {record.answer_start}", record.text)
     for name, spans in (record.targets or {}).items():
@@ -405,5 +405,5 @@ def problem_in(record: Row) -> str | None:
 
 
 def outside(what: str, text: str) -> str:
-    """Return the message for a span or offset that is outside the text."""
+    """Return the error message for a span or offset outside the text."""
     return f"{what} is outside the text (length {len(text)})"

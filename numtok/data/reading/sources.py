@@ -29,8 +29,8 @@ Kept = TypeVar("Kept", Path, Address)
 class InputFile(NamedTuple):
     """One input file or remote object.
 
-    ``split`` is the split of all its rows if the user or a data artifact assigns one, otherwise
-    None.
+    ``split`` is the split of all rows in the file, if the user or a data artifact assigns one;
+    otherwise None.
     """
 
     path: Path | Address
@@ -41,7 +41,7 @@ class InputFile(NamedTuple):
 
     @property
     def format(self) -> str:
-        """Format according to the file name; ``jsonl`` if the name has no known ending."""
+        """Format according to the file extension; ``jsonl`` if the extension is unknown."""
         return _format_of(self.path) or "jsonl"
 
     @property
@@ -59,7 +59,7 @@ def find_sources(
     An input is a path, a folder, ``split=PATH``, ``-`` or a pipe (saved to a file by ``spool``), an
     address such as ``s3://bucket/part-*.jsonl``, or a REF of a data artifact. ``note`` is called
     with messages for the user, for example about skipped files. Raises UsageError if an argument is
-    none of these, or if a file is given twice.
+    invalid, or if a file is given twice.
     """
     sources: list[InputFile] = []
     streams: set[str] = set()

@@ -31,8 +31,8 @@ class SplitRule:
     together.
 
     ``by=year,validation=2019,test=2021`` splits by a group of the rows or by a table column. Rows
-    from 2021 or later are test; rows before 2019 and rows without a year are train. All test data
-    is then later than the training data, as when a model is deployed.
+    from 2021 or later are test; rows before 2019 and rows without a year are train. As in
+    deployment, all test data is later than the training data.
 
     shares
         Fraction of the rows in each split other than train; empty if ``by`` names a group.
@@ -106,7 +106,7 @@ class SplitRule:
         return cls({}, by=group, starts=dict(in_order))
 
     def settings(self) -> dict[str, object]:
-        """Return the settings that define the rule. They are part of the version of an artifact."""
+        """Return the settings that define the rule. The version of an artifact includes them."""
         if self.by is not None:
             return {"by": self.by, "starts": dict(self.starts)}
         return {"shares": dict(self.shares), "seed": self.seed}
@@ -143,7 +143,7 @@ class SplitRule:
 
 
 def sort_key(value: str) -> tuple[bool, float, str]:
-    """Return a sort key for a group value: numbers sort by size, before strings such as ISO dates.
+    """Return a sort key for a group value: numbers are sorted by value and precede strings.
 
     >>> sorted(["10", "9", "2020-03", "2019-12-31"], key=sort_key)
     ['9', '10', '2019-12-31', '2020-03']

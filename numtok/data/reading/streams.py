@@ -1,7 +1,7 @@
 """Inputs that can be read only once: standard input and pipes.
 
-The shell replaces ``<(zcat x.gz)`` with a path such as ``/dev/fd/63``, so the path cannot be used
-to name or describe the input.
+The shell replaces ``<(zcat x.gz)`` with a path such as ``/dev/fd/63``, which cannot be used to
+name or describe the input.
 """
 
 import io
@@ -34,8 +34,8 @@ def is_stream(path: str) -> bool:
 def stem_of(path: str) -> str:
     """Return a name for a stream, to be used in place of a file name.
 
-    The name is ``stdin`` for standard input and for pipes created by the shell, or the file name of
-    a named pipe.
+    The name is ``stdin`` for standard input and for pipes created by the shell. For a named pipe,
+    it is the file name.
     """
     return "stdin" if is_stdin(path) or path.startswith(_NAMELESS) else Path(path).name
 

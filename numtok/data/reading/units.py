@@ -56,7 +56,7 @@ def least_units(sources: Sequence[InputFile]) -> int:
 def unread(sources: Sequence[InputFile]) -> Iterator[Unit]:
     """Yield each input as one unit, without computing its digest.
 
-    This allows a quick look at the rows before :func:`plan` reads all bytes. Read these units with
+    This allows the rows to be inspected before :func:`plan` reads all bytes. Read the units with
     ``ReadingOptions(checked=False)``. Raises DataError if a Parquet file is invalid, and StoreError
     if a file cannot be read.
     """
@@ -95,9 +95,9 @@ def plan(
     """Read every input once, and return the units of work and the parents of the new artifact.
 
     A parent records the digest of an input file, or the data artifact that contains the file.
-    ``progress`` is called with the number of bytes read and the total. If there are several files
-    that together exceed the size of one unit, ``workers`` read them in parallel. Raises DataError
-    if a file is empty, and StoreError if a file cannot be read.
+    ``progress`` is called with the number of bytes read so far and the total. If there are several
+    files that together exceed the size of one unit, ``workers`` read them in parallel. Raises
+    DataError if a file is empty, and StoreError if a file cannot be read.
     """
     units: list[Unit] = []
     parents: list[Parent] = []
@@ -171,7 +171,7 @@ def _survey(index: int, source: InputFile, unit: int, progress: Callable[[int], 
     digest = hashlib.sha256()
     bounds: list[tuple[int, int, int, Checksum]] = []  # begin, end, first row
     begin, size, check = 0, 0, Checksum()
-    # Hashing takes most of the time, so it has a thread of its own.
+    # Hashing takes most of the time, so it runs in a separate thread.
     with ThreadPoolExecutor(1) as hashing, closing(open_input(source.path, (0, -1))) as file:
         hashed = hashing.submit(digest.update, b"")
         before = file.stamp()

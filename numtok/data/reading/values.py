@@ -1,8 +1,8 @@
 """Compiled functions that read JSON values from a block of lines as columns.
 
-A value is given by its bounds in the block (``lines.find_lines``). ``msgspec`` checks the syntax of
-every line. These functions read only the common forms of each field. They return None for other
-forms, which are then read more slowly, row by row.
+A value is specified by its bounds in the block (``lines.find_lines``). ``msgspec`` checks the
+syntax of every line. The functions only read the common forms of each field. They return None for
+other forms, which are read more slowly, row by row.
 """
 
 from typing import NamedTuple
@@ -46,7 +46,7 @@ class Values(NamedTuple):
     ends: NDArray[np.int32]  # [n]
 
     def first_bytes(self) -> NDArray[np.uint8]:
-        """Return the first byte of each value (uint8[n]). The byte shows the type of the value."""
+        """Return the first byte of each value (uint8[n]), which indicates the type of the value."""
         return self.data[self.starts]
 
     def take(self, keep: NDArray[np.integer] | NDArray[np.bool_]) -> "Values":
@@ -158,7 +158,7 @@ def unquoted(values: Values) -> tuple[NDArray[np.uint8], NDArray[np.int32]] | No
 
 @inlined
 def integer(data, i, end):  # type: ignore[no-untyped-def]
-    """Return the integer at ``i`` and the offset after it.
+    """Return the integer at offset ``i`` of ``data``, and the offset after the integer.
 
     The returned offset is ``i`` if no integer of at most 18 digits is found.
     """
@@ -186,7 +186,7 @@ def _read_integers(data, starts, ends, values):  # type: ignore[no-untyped-def]
 
 
 def integers(values: Values) -> NDArray[np.int64] | None:
-    """Return integers of at most 18 digits as int64[n]; None if a value has another form."""
+    """Parse integers of at most 18 digits to int64[n]. Returns None if a value is anything else."""
     numbers = np.empty(len(values.starts), np.int64)
     return numbers if _read_integers(*values, numbers) else None
 
@@ -206,7 +206,7 @@ def after_space(data, i, end):  # type: ignore[no-untyped-def]
 def after(data, i, end, character):  # type: ignore[no-untyped-def]
     """Skip ``character`` at ``i`` and the white space around it.
 
-    Returns the offset after them, or -1 if another byte is found.
+    Returns the offset after the white space, or -1 if ``character`` does not come next.
     """
     i = after_space(data, i, end)
     if i >= end or byte_at(data, i) != character:
@@ -306,13 +306,13 @@ def byte_places(
     owners: NDArray[np.int32],
     positions: NDArray[np.int64],
 ) -> NDArray[np.int32]:
-    """Convert positions in texts, counted in code points, to byte offsets into ``data``, int32[k].
+    """Convert ``k`` positions in texts, in code points, to byte offsets into ``data`` (int32[k]).
 
     data, rows
         Text r is ``data[rows[r]:rows[r + 1]]``, in UTF-8.
     owners, positions
-        Position k is before code point ``positions[k]`` of text ``owners[k]``. The end of a text is
-        a valid position. The offset of a position outside the text is -1.
+        Index of the text of each position, and the number of code points before the position. The
+        end of a text is a valid position. The offset of a position outside its text is -1.
     """
     offsets = np.empty(len(owners), np.int32)
     _find_bytes(data, rows, owners, positions, offsets)

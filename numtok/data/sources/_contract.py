@@ -1,6 +1,6 @@
-"""Checks of the contract of every source, which run anywhere: ``numtok check source NAME``.
+"""Checks that a source fulfills its contract, run by ``numtok check source NAME``.
 
-Nothing is downloaded: only the declarations of a source are compared with the contract.
+Nothing is downloaded; only the declarations of a source are checked.
 """
 
 import json
@@ -15,7 +15,7 @@ _MOST = 100  # maximum number of origins to check
 
 
 def check_declarations(source: Source, seed: int) -> None:
-    """Check the declarations, and that it is a source of tables, texts or a field."""
+    """Check the declarations, and that the source provides tables, texts or a field."""
     name = "declarations"
     check_declared(source, name, revision=int)
     expect_kind(source, "__class__", source, *_KINDS)
@@ -23,9 +23,9 @@ def check_declarations(source: Source, seed: int) -> None:
 
 
 def check_origins(source: Source, seed: int) -> None:
-    """Check the data sets of tables and texts: unique names, keys, files, and that all is JSON.
+    """Check the origins of tables and texts: distinct names, keys, files, and JSON members.
 
-    Sources that need a server to name their data sets are skipped.
+    Sources that request the names of their data sets from a server are skipped.
     """
     if isinstance(source, FieldSource):
         return

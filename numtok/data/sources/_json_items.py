@@ -1,7 +1,7 @@
 """Stream the items of a large JSON file with little memory.
 
 ijson is faster (2.9 s of CPU time versus 4.7 s for 200 MB of headlines), but silently turns lone
-surrogates into ``?`` and holds a string without an end in memory.
+surrogates into ``?`` and keeps an unterminated string in memory.
 """
 
 import codecs
@@ -28,12 +28,12 @@ _STRICT = json.JSONDecoder(object_pairs_hook=refuse_twice, parse_constant=refuse
 
 
 def items(path: Path, depth: int) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield the values at a depth of a JSON file, each with the keys above it.
+    """Yield the values at a nesting depth of a JSON file, each with the keys above it.
 
     Depth 1 yields the items of a list or an object. Depth 3 yields the items in ``{"add": {"3":
-    [...]}}``, with the keys ``("add", "3")``. The file may be a zip with one ``.json`` file. Raises
-    DataError if it is not complete JSON of that depth or not such a zip, and StoreError if it
-    cannot be read.
+    [...]}}``, with the keys ``("add", "3")``. The file may also be a zip with one ``.json`` file.
+    Raises DataError if the JSON is incomplete or less deep or if the zip is invalid, and StoreError
+    if the file cannot be read.
     """
     count = 0
     try:

@@ -2,8 +2,8 @@
 
 A source is a frozen dataclass whose fields are the options of ``numtok fetch``. A source of tables
 or texts lists its data sets and their files. The fetch stage downloads the files and passes them
-back to the source, which reads them. A weather source opens its field, and the stage reads a few
-time steps at a time.
+back to the source, which reads them. A weather source opens its field, and the stage reads the
+field a few time steps at a time.
 """
 
 from abc import ABC, abstractmethod
@@ -49,11 +49,11 @@ class Dataset:
     """The content of one table, as read from the files of its :class:`Origin`.
 
     rows
-        Feature columns and the target, of any type that a table supports.
+        Feature columns and the target, of any type that tables support.
     folds
-        Split of each row [n], keyed by the name of the fold; null for rows in no split.
+        Split of each row [n], keyed by the name of the fold; null for rows without a split.
     notes
-        Notes for users, such as the attribution and peculiarities of the data.
+        Notes for users, such as an attribution and peculiarities of the data.
     """
 
     rows: "pa.Table"
@@ -66,9 +66,10 @@ class Source(ABC):
     """Base class for all sources of public data.
 
     Subclasses are final frozen dataclasses, each a :class:`TableSource`, a :class:`TextSource` or a
-    :class:`FieldSource`. Their fields are options; a field named like a Python keyword ends in
-    ``_``, such as ``from_`` for ``--from``. Increase ``revision`` when the same files result in
-    different data. Set ``asks_for_names`` if listing the data sets requires a server.
+    :class:`FieldSource`. Their fields are options. The name of a field ends in ``_`` if it would be
+    a Python keyword otherwise, such as ``from_`` for ``--from``. Increase ``revision`` when the
+    same files result in different data. Set ``asks_for_names`` if listing the data sets requires a
+    request to a server.
     """
 
     revision: ClassVar[int]
@@ -80,16 +81,16 @@ class TableSource(Source):
 
     @abstractmethod
     def origins(self) -> Iterator[Origin]:
-        """Yield the selected tables, one at a time, because each may need a download.
+        """Yield the selected tables, one at a time, because each may require a download.
 
-        Raises StoreError if a download fails, and UsageError if a selected table does not exist.
+        Raises StoreError if a download fails, and UsageError if the name of a table is unknown.
         """
 
     @abstractmethod
     def read(self, origin: Origin, files: Mapping[str, Path]) -> Dataset:
-        """Read a table from the files of its origin; their paths are keyed by file name.
+        """Read a table from the files of its origin.
 
-        Raises DataError if the content of a file is not as expected.
+        ``files`` maps file names to paths. Raises DataError if the content of a file is invalid.
         """
 
 
@@ -97,11 +98,12 @@ class TextRow(NamedTuple):
     """A row from a text source.
 
     noted
-        Names of counters to increase by one; their words are joined by ``_``.
+        Names of counters to increase by one, with words joined by ``_``.
     more
-        Extra fields that are written with the row; no stage reads them.
+        Extra fields to write with the row. Stages do not read them.
     alike
-        Rows with the same value go into the same split. By default, each row is assigned by its id.
+        Rows with the same value are assigned to the same split. By default, each row is assigned by
+        its id.
     """
 
     row: Row
@@ -111,13 +113,13 @@ class TextRow(NamedTuple):
 
 
 class RejectedSourceRow(NamedTuple):
-    """A source row that cannot be used; ``why`` gives its location and the reason."""
+    """A source row that cannot be used; ``why`` states its location and the reason."""
 
     why: str
 
 
 class Note(NamedTuple):
-    """A note for users about all preceding rows."""
+    """A note for users about all rows that were yielded before it."""
 
     text: str
 
@@ -130,7 +132,7 @@ class TextSource(Source):
 
     @abstractmethod
     def origins(self) -> Iterator[Origin]:
-        """Yield the selected sets of texts. Raises UsageError if one does not exist."""
+        """Yield the selected sets of texts. Raises UsageError if the name of a set is unknown."""
 
     @abstractmethod
     def rows(
@@ -138,8 +140,8 @@ class TextSource(Source):
     ) -> Iterator[TextRow | RejectedSourceRow | Note]:
         """Yield the rows of a set of texts, read from the files of its origin.
 
-        The paths of the files are keyed by file name. Rejected rows and notes are also yielded.
-        Files may be larger than memory. Raises DataError if a whole file is unusable.
+        ``files`` maps file names to paths; files may be larger than memory. Rejected rows and notes
+        are also yielded. Raises DataError if an entire file is unusable.
         """
 
     @property
@@ -153,7 +155,7 @@ class TextSource(Source):
     @property
     @abstractmethod
     def skips(self) -> bool:
-        """True if bad rows are counted and skipped; False if the first bad row is an error."""
+        """True if bad rows are counted and skipped; False if a bad row causes an error."""
 
     @property
     @abstractmethod
@@ -185,7 +187,7 @@ class FieldSource(Source):
     @property
     @abstractmethod
     def drops(self) -> bool:
-        """True if days with missing values are dropped; False if they are an error."""
+        """True if days with missing values are dropped; False if they cause an error."""
 
     @property
     @abstractmethod
@@ -194,21 +196,21 @@ class FieldSource(Source):
 
     @abstractmethod
     def attribution(self, years: str) -> str:
-        """Return the attribution for data from the years ``years``, such as ``2019-2021``."""
+        """Return the attribution for data from ``years``, such as ``2019-2021``."""
 
     @abstractmethod
     def files(self) -> Mapping[str, Sequence[Path]]:
-        """Return the local files that will be read, keyed by the location that the user gave.
+        """Return the local files to read, keyed by the location that the user passed.
 
-        The result is empty for remote data, which is identified only by :attr:`key`.
+        The result is empty for remote data, which is only identified by :attr:`key`.
         """
 
     @abstractmethod
     def open(self, quota: Quota) -> AbstractContextManager[OpenField]:
-        """Open the field and read its axes. Archives are unpacked up to the quota.
+        """Open the field and read its axes. Unpacked archives count towards the quota.
 
-        Raises UsageError if an option does not fit the field, DataError if the data cannot be
-        read as a field, and StoreError if a file or the network fails.
+        Raises UsageError if an option does not match the field, DataError if the data cannot be
+        read as a field, and StoreError if reading a file or the network fails.
         """
 
 
@@ -218,8 +220,8 @@ SOURCES = Registry[Source]("numtok.data.sources", "source", Source)
 class OneFileSource(TextSource):
     """Base class for sources whose texts are in a single file.
 
-    ``from_`` is a URL, a file or a folder with the file; if empty, the published file is
-    downloaded. If ``on_error`` is ``fail``, bad rows are errors; if it is ``skip``, they are
+    ``from_`` is a URL, a file or a folder that contains the file; if empty, the published file is
+    downloaded. If ``on_error`` is ``fail``, bad rows cause an error; if it is ``skip``, they are
     omitted.
     """
 
@@ -233,7 +235,7 @@ class OneFileSource(TextSource):
         return self.on_error == "skip"
 
     def origin(self, name: str, url: str, files: Sequence[str], key: Sequence[str]) -> Origin:
-        """Return the only origin: the file published at ``url``, or the copy given by ``from_``.
+        """Return the single origin: the file published at ``url``, or the copy in ``from_``.
 
         Raises UsageError if the copy is not found.
 

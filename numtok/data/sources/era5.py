@@ -36,27 +36,27 @@ class Era5(FieldSource):
         ERA5 on a latitude-longitude grid (at gs://, https:// or a path) also work, and so do CDS
         files (NetCDF from the old or the new converter, or GRIB, optionally in a zip).
     variable
-        Name of the variable in public ERA5 stores; ``t2m`` and ``2t`` also stand for
+        Name of the variable in public ERA5 stores. ``t2m`` and ``2t`` are aliases of
         2m_temperature.
     area
-        N,W,S,E in degrees. An area across Greenwich is 58,-10,50,2 or 58,350,50,2.
+        N,W,S,E in degrees. An area across Greenwich can be written 58,-10,50,2 or 58,350,50,2.
     period
         First and last day in UTC: 2019-03-01..2019-03-31.
     every
-        Step between the hours that are read each day: 6h reads the hours 0, 6, 12 and 18.
+        Step between the hours that are read each day; 6h reads the hours 0, 6, 12 and 18.
     missing
         Days with missing steps or values: ``refuse`` (an error) or ``drop`` (omit the day).
 
     ARCO-ERA5 stores one object per hour for the whole globe. Fetching a few hours at many locations
     is therefore cheap, but fetching years at one location is not. If gcsfs is not installed, the
     named stores are read over https, where Google serves the same objects. The field is always
-    labeled as ERA5, with its license and attribution, so do not pass other data.
+    labeled as ERA5, with the license and attribution of ERA5, so do not pass other data.
 
     >>> dict(Era5("arco", area="58,350,50,2", period="2019-03-01").key)["area"]
     '58,-10,50,2'
 
     Raises UsageError if an option is invalid, or if area or period is missing for a public store,
-    since such a store contains petabytes of data.
+    because such stores contain petabytes of data.
     """
 
     revision = 3
@@ -96,8 +96,8 @@ class Era5(FieldSource):
         """Settings that identify the field.
 
         A remote store is identified by its address, because its bytes are unknown before they are
-        downloaded. ``missing`` is not part of the key, because both of its values result in the
-        same field or in none.
+        downloaded. ``missing`` is not part of the key, because its two values never result in
+        different fields: if days are missing, ``refuse`` results in no field.
         """
         area, period, every = self._window()
         location = _canonical(self.from_)

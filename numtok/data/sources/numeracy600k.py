@@ -47,18 +47,18 @@ class Numeracy600k(OneFileSource):
         URL, file or folder with the JSON list or the published zip; by default the published file.
     set
         ``titles`` (news headlines, used by NumGPT) or ``comments`` (market comments). The text of
-        the comments is not public, so ``comments`` needs a file from the full release.
+        the comments is not public, so ``comments`` requires a file from the full release.
     number
-        ``masked`` replaces the number with the placeholder. The label is then the number of digits
-        before the point: 0 for numbers below 1, at most 7. ``target`` keeps the text; the number is
-        a target, and the label is omitted. Numbers such as 1,250,000 then need ``numtok encode
-        --numbers thousands``, or are skipped with ``--on-error skip``.
+        ``masked`` replaces the number with the placeholder; the label is the number of digits
+        before the point (0 for numbers below 1, at most 7). ``target`` keeps the number in the text
+        as a target and omits the label. In this form, numbers such as 1,250,000 require ``numtok
+        encode --numbers thousands``, or are skipped with ``--on-error skip``.
     placeholder
         Text that replaces a masked number.
     split
-        Fractions of the rows per split. A seeded hash of the text without its number assigns the
-        rows, so headlines that only differ in the number share a split. The authors publish no
-        split; papers report testing on a sixth of the rows.
+        Fraction of the rows in each split. Rows are assigned by a seeded hash of the text without
+        its number, so headlines that only differ in the number are in the same split. The authors
+        did not publish a split; papers report testing on a sixth of the rows.
     on_error
         Bad rows: ``fail`` (an error) or ``skip`` (count and omit them).
 
@@ -157,7 +157,7 @@ class Numeracy600k(OneFileSource):
 def magnitude(number: str) -> int:
     """Return the order-of-magnitude class of a numeral.
 
-    The class is 0 for numbers below 1, 1 below 10, and so on, and 7 for 10^6 or more. The sign is
+    The class is 0 below 1, 1 from 1 to below 10, and so on, up to 7 for 10^6 or more. The sign is
     ignored. Raises ValueError if the text is not a numeral.
     """
     if not _NUMERAL.fullmatch(number):

@@ -52,7 +52,7 @@ class NupaSource(OneFileSource):
 
     A file has the form ``{task key: {digit key: [string, ...]}}``. Rows have the same fields as
     rows from ``numtok gen nupa``. The number of rows for each task key and digit key is compared
-    with the published test split, and differences are reported. Strings that belong to unpublished
+    with that of the published test split, and differences are reported. Strings of unpublished
     tasks are skipped and reported.
 
     Raises UsageError if a setting is invalid.

@@ -24,12 +24,12 @@ class Openml(TableSource):
     task
         Number of one task, such as 361234.
 
-    The openml package caches the files (``OPENML_CACHE_DIR``); only the list of a suite's tasks is
-    requested each time. The folds are those of the OpenML task, ordered by repeat: ``split_0``,
-    ``split_1``, ... Nominal features become categories. Ids and features that OpenML marks as
+    The openml package caches the files (in ``OPENML_CACHE_DIR``); only the list of tasks in a suite
+    is requested each time. The folds ``split_0``, ``split_1``, ... are those of the OpenML task,
+    ordered by repeat. Nominal features become categories. Features that OpenML marks as ids or as
     ignored are omitted.
 
-    Raises UsageError unless exactly one of ``suite`` and ``task`` is given, or if the package is
+    Raises UsageError if neither or both of ``suite`` and ``task`` are given, or if the package is
     missing.
     """
 

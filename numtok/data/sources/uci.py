@@ -89,8 +89,8 @@ class Uci(TableSource):
     """Regression data sets from github.com/treforevans/uci_datasets, with ten folds each.
 
     set
-        ``all``, or data sets separated by commas. Each has the name of its folder (``airfoil``) or
-        its name in Table 3 of Decoding-based Regression (``Kin 40K``).
+        ``all``, or names of data sets separated by commas. A name is that of the folder
+        (``airfoil``) or the one in Table 3 of Decoding-based Regression (``Kin 40K``).
     from_
         Folder or URL that contains a copy of the repository.
 
@@ -100,7 +100,7 @@ class Uci(TableSource):
     >>> [origin.name for origin in Uci("Kin 40K,yacht").origins()]
     ['uci-kin40k', 'uci-yacht']
 
-    Raises UsageError if a set is not among the 25 in Table 3.
+    Raises UsageError if a data set is not one of the 25 in Table 3.
     """
 
     revision = 1

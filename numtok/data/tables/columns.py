@@ -1,6 +1,6 @@
 """Convert arbitrary columns to the columns of a table artifact.
 
-``numtok table`` uses this for the user's files, ``numtok fetch`` for public data sets.
+``numtok table`` uses this module for a user's files, ``numtok fetch`` for public data sets.
 """
 
 import re
@@ -54,7 +54,7 @@ class TableColumns:
     features [n] each
         Columns by name: float64 for numbers, strings for categories; null if missing.
     assigned [n] each
-        Split columns by name (strings); null for rows in no split.
+        Split columns by name (strings); null for rows without a split.
     """
 
     where: str
@@ -70,9 +70,9 @@ def feature_column(
 ) -> "tuple[pa.Array[Any], str | None]":
     """Convert a column [n] to a feature [n].
 
-    Also returns a note if the kind of the feature may surprise the user, otherwise None. Numbers
-    become float64; strings and booleans become categories. Raises DataError for other types, such
-    as dates, and if a number is infinite.
+    Numbers become float64; strings and booleans become categories. Also returns a note if this
+    conversion may surprise the user, otherwise None. Raises DataError for other types, such as
+    dates, and if a number is infinite.
 
     where
         Prefix of error messages.
@@ -102,9 +102,9 @@ def feature_column(
 
 
 def has_target(column: "pa.ChunkedArray[Any]") -> "pa.ChunkedArray[Any]":
-    """Return for each row [n] whether :func:`target_column` accepts its value.
+    """Return a mask [n] of the values that :func:`target_column` accepts.
 
-    The result is false for all rows if the column contains neither numbers nor strings.
+    The mask is false everywhere if the column contains neither numbers nor strings.
     """
     column = _plain(column)
     if pa.types.is_string(column.type):
@@ -178,7 +178,7 @@ def check_varies(where: str, name: str, target: "pa.Array[Any]") -> None:
 
 
 def split_column(where: str, name: str, column: "pa.ChunkedArray[Any]") -> "pa.Array[Any]":
-    """Convert a split column to strings [n]. Raises DataError for an invalid split name."""
+    """Convert a split column to strings [n]. Raises DataError if a split name is invalid."""
     column = _plain(column)
     if not pa.types.is_string(column.type):
         raise DataError(
@@ -245,7 +245,7 @@ def write_columns(folder: Path, columns: TableColumns) -> dict[str, int]:
 def first_word(column: "pa.Array[Any]") -> int | None:
     """Return the index of the first string in a column [n] that is not a number.
 
-    Missing values are ignored. Returns None if all other values are numbers.
+    Missing values are ignored. Returns None if all strings are numbers.
     """
     return _first(pc.invert(pc.match_substring_regex(column, _NUMBER)))
 

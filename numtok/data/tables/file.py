@@ -22,7 +22,7 @@ _COLUMNS = 20_000  # maximum: each takes 30 kB here and in later stages, even wi
 
 
 def check_format(path: str) -> None:
-    """Raise UsageError unless a file name ends in .csv or .parquet."""
+    """Raise UsageError if a file name does not end in .csv or .parquet."""
     if not path.endswith(FORMATS):
         raise UsageError(f"{path}: unknown format; the name must end in {' or '.join(FORMATS)}")
 
@@ -49,7 +49,7 @@ class CsvForm(NamedTuple):
 
     @property
     def note(self) -> str | None:
-        """Note for the user about separator and decimal mark; None if the separator is a comma."""
+        """Note for the user about separator and decimal mark; None for comma-separated files."""
         if self.separator == ",":
             return None
         mark = "comma" if self.decimal == "," else "point"
@@ -59,8 +59,8 @@ class CsvForm(NamedTuple):
 def csv_form(data: bytes) -> CsvForm:
     """Detect the field separator and the decimal mark of a CSV file.
 
-    The separator is ``;`` if the header contains it and no comma. The decimal mark is then a comma
-    if a column is numeric with a decimal comma but not with a decimal point.
+    The separator is ``;`` if the header contains it and no comma. If so, the decimal mark is a
+    comma if this makes a column numeric that is not numeric with a decimal point.
     """
     header = data[: data.find(b"\n") + 1 or len(data)]
     if b"," in header or b";" not in header:
@@ -74,8 +74,8 @@ def csv_form(data: bytes) -> CsvForm:
 def parsed(path: str, data: bytes, words: Sequence[str] = ()) -> "pa.Table":
     """Parse the bytes of a CSV or Parquet file. Raises DataError if they are invalid.
 
-    CSV columns named in ``words`` are read as strings. Empty fields and words such as NA, NaN and
-    null are missing values, even in columns of strings (Arrow's rule).
+    The CSV columns ``words`` are read as strings. Empty fields and words such as NA, NaN and null
+    are missing values, even in string columns (Arrow's rule).
     """
     try:
         if path.endswith(".parquet"):

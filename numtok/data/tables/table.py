@@ -44,8 +44,8 @@ class TableFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     """Content of ``table.json``: the columns of a table.
 
     splits
-        Names of the columns with the split of each row (``train``, ``test``, ..., or null), one per
-        fold: fold k is ``splits[k]``.
+        Names of the columns that contain the split of each row (``train``, ``test``, ..., or null),
+        one column per fold: fold k is ``splits[k]``.
     notes
         Notes for users of the table.
 
@@ -65,7 +65,7 @@ class TableFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     @property
     def schema(self) -> "pa.Schema":
-        """Schema of the Parquet files: number features and target are float64, the rest strings.
+        """Schema of the Parquet files: float64 for number features and the target, else string.
 
         >>> feature = Feature("x", "number")
         >>> file = TableFile(target="y", features=[feature], splits=["split"], notes=[])
@@ -88,13 +88,13 @@ class Table:
     """All ``n`` rows of a table artifact, in memory.
 
     numbers [n, number features]
-        Number features in the order of ``file.features``; NaN is missing.
+        Number features in the order of ``file.features``; NaN if missing.
     categories
-        String array [n] of each category feature, in order; null is missing.
+        String array [n] of each category feature, in order; null if missing.
     target [n]
         Finite values.
     assigned
-        For each fold, the split of each row, as a string array [n]; null for rows in no split.
+        Split of each row, as one string array [n] per fold; null for rows without a split.
     """
 
     file: TableFile
@@ -115,7 +115,7 @@ class Table:
     def split(self, name: str, fold: int = 0) -> NDArray[np.int64]:
         """Return the indices of the rows of a split, in increasing order (int64[k]).
 
-        Raises UsageError if the fold or the split does not exist.
+        Raises UsageError if the fold or the split is unknown.
         """
         if name not in (names := self.splits(fold)):
             raise unknown(f"split of fold {fold}", name, names)
@@ -157,15 +157,15 @@ def write_table_file(folder: Path, file: TableFile) -> None:
 def read_table_file(folder: Path) -> TableFile:
     """Read ``table.json`` from a folder.
 
-    Raises StoreError if the file is damaged or has a newer format.
+    Raises StoreError if the file is damaged or its format is newer than this version of numtok.
     """
     return _TABLE.read(folder)
 
 
 def read_table(folder: Path, names: Sequence[str]) -> Table:
-    """Read the table in a folder, with the rows in the files ``names``.
+    """Read the table in a folder, with rows from the files ``names``.
 
-    Raises StoreError if a file is damaged or has a newer format.
+    Raises StoreError if a file is damaged or its format is newer than this version of numtok.
     """
     file = read_table_file(folder)
     rows = pa.concat_tables(
@@ -229,8 +229,8 @@ def read_table_of(artifact: Artifact) -> Table:
 def learnt_rows(table: Table, fold: int, most: int | None, seed: int) -> NDArray[np.int64]:
     """Return the indices of the train rows of a fold, in increasing order (int64[k]).
 
-    If there are more than ``most`` such rows, a sample of ``most`` rows, drawn with ``seed``, is
-    returned. Raises UsageError if the fold does not exist.
+    If there are more than ``most`` train rows, a random sample of ``most`` rows, drawn with
+    ``seed``, is returned. Raises UsageError if the fold is unknown.
     """
     rows = table.split(TRAIN, fold)
     if most is None or most >= len(rows):
@@ -241,7 +241,7 @@ def learnt_rows(table: Table, fold: int, most: int | None, seed: int) -> NDArray
 def count_twins(table: Table, split: str) -> int:
     """Return the number of rows in a split (of fold 0) that have a twin in the train split.
 
-    Twins have the same features, except for case and surrounding spaces in categories. Every
+    Twins have equal features, ignoring case and surrounding spaces in categories. Every
     row of the train split counts as its own twin. The result is 0 if the table has no features.
     """
     codes = [
@@ -260,7 +260,7 @@ def count_twins(table: Table, split: str) -> int:
 
 
 def twin_notes(table: Table, splits: Iterable[str]) -> list[str]:
-    """Return a note for each split with rows that have a twin in train (:func:`count_twins`)."""
+    """Return a note for each split in which rows have twins in train (:func:`count_twins`)."""
     counts = [(name, count_twins(table, name), len(table.split(name))) for name in splits]
     return [
         f"{twins:,} of {rows:,} {name} rows have a twin in {TRAIN} (the same features). Remove "

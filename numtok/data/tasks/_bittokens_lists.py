@@ -33,7 +33,7 @@ LETTERS = "ABCDEF"  # names of the gaps before, between and after numbers
 
 
 class Lists(NamedTuple):
-    """``n`` lists of numbers with a question about each."""
+    """``n`` lists of numbers, each with the details of a question about it."""
 
     numbers: Decimals  # [LONGEST, n], padded with 0
     lengths: Ints  # [n]
@@ -128,7 +128,7 @@ def _are_answered(operation: str, numbers: Decimals, lengths: Ints) -> NDArray[n
 
 
 def mean(numbers: list[Decimal]) -> str:
-    """Return the mean of numbers to 15 digits.
+    """Return the mean of ``numbers``, rounded to 15 digits.
 
     >>> mean([Decimal(1), Decimal("2.5"), Decimal(4)])
     '2.5'
@@ -137,7 +137,7 @@ def mean(numbers: list[Decimal]) -> str:
 
 
 def deviation(numbers: list[Decimal]) -> str:
-    """Return the population standard deviation of numbers to 15 digits.
+    """Return the population standard deviation of ``numbers``, rounded to 15 digits.
 
     >>> deviation([Decimal(1), Decimal(3)])
     '1'
@@ -157,8 +157,8 @@ def _sum(numbers: list[Decimal]) -> Decimal:
 def difficulty(operation: str, numbers: list[Decimal]) -> int:
     """Return the difficulty of a list.
 
-    For means and standard deviations, the number of nonzero digits; for comparisons, the longest
-    common prefix (in digits) of two adjacent numbers in sorted order.
+    For means and standard deviations, this is the number of nonzero digits; for comparisons, it is
+    the length of the longest common prefix (in digits) of two adjacent numbers in sorted order.
 
     >>> difficulty("sorting", [Decimal("1.25"), Decimal("-3"), Decimal("1.27")])
     2
@@ -169,7 +169,7 @@ def difficulty(operation: str, numbers: list[Decimal]) -> int:
 
 
 def _alike(first: Decimal, second: Decimal) -> int:
-    """Return how many leading digits two numbers share; 0 if sign or magnitude differs."""
+    """Return the number of leading digits in common; 0 if the sign or magnitude differs."""
     if first.is_signed() != second.is_signed() or first.adjusted() != second.adjusted():
         return 0
     pairs = zip(first.as_tuple().digits, second.as_tuple().digits, strict=False)

@@ -148,12 +148,12 @@ _SYMBOLS = {"addition": "+-", "multiplication": "*", "division": "/", "exponenti
 
 
 def symbol(operation: str, operator: int) -> str:
-    """Return the operator's symbol."""
+    """Return the symbol of the operator with the index ``operator``, such as ``*``."""
     return _SYMBOLS[operation][operator]
 
 
 def answer(operator: str, first: Decimal, second: Decimal) -> str:
-    """Return the answer to 15 digits.
+    """Return the answer to a question, rounded to 15 digits.
 
     >>> answer("/", Decimal(1), Decimal(8)), answer("^", Decimal(2), Decimal("0.5"))
     ('0.125', '1.4142135623731')
@@ -169,8 +169,8 @@ def answer(operator: str, first: Decimal, second: Decimal) -> str:
 def difficulty(operator: str, first: Decimal, second: Decimal) -> int:
     """Return the difficulty of a question.
 
-    For sums, 1 for each digit position where one number has a nonzero digit and 3 where both have
-    one; for other operations, the number of nonzero digits of both.
+    For sums, each digit position counts 1 if one number has a nonzero digit in it, and 3 if both
+    do. For other operations, the difficulty is the total number of nonzero digits.
 
     >>> difficulty("+", Decimal("12"), Decimal("0.35")), difficulty("*", Decimal(12), Decimal(305))
     (4, 4)

@@ -1,4 +1,4 @@
-"""Checks of the contract of every task, which run anywhere: ``numtok check task NAME``.
+"""Checks that a task fulfills its contract, run by ``numtok check task NAME``.
 
 A task that reads an artifact is checked with a small artifact of that kind.
 """
@@ -48,7 +48,7 @@ ATTRIBUTION = "Made up."
 
 
 def hours(count: int, first: str = "2019-01-01", step: int = 1) -> NDArray[np.datetime64]:
-    """Return ``count`` times (datetime64[count]), ``step`` hours apart."""
+    """Return consecutive times (datetime64[count]) that are ``step`` hours apart."""
     return np.datetime64(first, "h") + step * np.arange(count)
 
 
@@ -69,7 +69,7 @@ def write_field(
     variable: str = "2m_temperature",
     units: str = "K",
 ) -> None:
-    """Write the objects of a field with values [times, cells] (see ``weather.field``)."""
+    """Write a field with values [times, cells] to a folder (see ``weather.field``)."""
     grid = values.reshape(len(times), len(latitudes), len(longitudes))
     attributes = {"units": units, "attribution": ATTRIBUTION}
     objects = other_objects(variable, times, latitudes, longitudes, attributes)
@@ -84,7 +84,7 @@ def write_field(
 
 @cache
 def small_field() -> Path:
-    """Return the folder of a field of 60 days and 256 cells, for the digests of tasks."""
+    """Return the folder of an example field with 60 days and 256 cells, used for digests."""
     folder = Path(tempfile.mkdtemp(prefix="numtok-field-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     times = hours(60 * 24)
@@ -99,7 +99,7 @@ _ARTIFACTS: dict[str, Callable[[], Path]] = {FIELD: small_field}  # folder of an
 
 
 def ready(task: Task, *splits: TaskSplit) -> TextTask | TableTask:
-    """Return the task that generates rows of these splits, bound to an example artifact."""
+    """Return the task, bound to an example artifact with these splits if it reads one."""
     if isinstance(task, DerivedTask):
         return task.over(_ARTIFACTS[task.reads](), splits).task
     bound: TextTask | TableTask = expect_kind(task, "__class__", task, TextTask, TableTask)
@@ -131,7 +131,7 @@ def _rest(task: Task) -> list[Row]:
 
 
 def unit_bytes(task: Task, seed: int, split: TaskSplit, index: int) -> bytes:
-    """Return a unit of any kind of task as bytes; values have nine significant digits."""
+    """Return a unit of any task as bytes. Table values have nine significant digits."""
     bound = ready(task, split)
     if isinstance(bound, TextTask):
         return bound.unit(seed, split, index).rows
@@ -141,7 +141,7 @@ def unit_bytes(task: Task, seed: int, split: TaskSplit, index: int) -> bytes:
 
 
 def check_declarations(task: Task, seed: int) -> None:
-    """Check the declarations, the help of every setting, and the names of shifted splits."""
+    """Check the declarations, the help texts of settings, and the names of shifted splits."""
     name = "declarations"
     check_declared(task, name, revision=int, source=str, unit_rows=int, digest=str)
     for key, one in settings_in(type(task)).items():
@@ -161,7 +161,7 @@ def check_worked_example(task: Task, seed: int) -> None:
 
 
 def check_units(task: Task, seed: int) -> None:
-    """Check that a unit only depends on seed, split and index, and its number of rows."""
+    """Check that a unit depends only on the seed, split and index, and check its row count."""
     name, long = "units", replace(REST, rows=task.unit_rows + 10)
     before, whole, last = (unit_bytes(task, seed + 3, long, index) for index in (1, 0, 1))
     expect(task, name, "the same unit, generated again after another", before == last, True)
@@ -176,7 +176,7 @@ def check_units(task: Task, seed: int) -> None:
 
 
 def check_rows(task: Task, seed: int) -> None:
-    """Check that texts and ids are unique within and across splits, and the names of counts."""
+    """Check that texts and ids are unique within and across splits, and that counts are valid."""
     if (bound := _texts(task)) is None:
         return
     name = "rows"
@@ -214,7 +214,7 @@ def check_targets(task: Task, seed: int) -> None:
 
 
 def check_derived(task: Task, seed: int) -> None:
-    """Check that a task bound to an artifact can be pickled, and that its facts are JSON."""
+    """Check that a task bound to an artifact can be pickled, and that its facts fit in JSON."""
     if not isinstance(task, DerivedTask):
         return
     bound, facts = task.over(_ARTIFACTS[task.reads](), [TEST, REST])
@@ -227,7 +227,7 @@ def check_derived(task: Task, seed: int) -> None:
 
 
 def check_tables(task: Task, seed: int) -> None:
-    """Check that tables are finite float64, with all named features and distinct targets."""
+    """Check that tables are finite float64 and have all features and distinct targets."""
     if not isinstance(task, TableTask):
         return
     name, (x, y) = "tables", task.unit(0, REST, 0)
@@ -259,7 +259,7 @@ def check_digest(task: Task, seed: int) -> None:
 def check(task: Task, seed: int = 0) -> list[CheckResult]:
     """Run every check.
 
-    Raises UsageError if the task reads a kind of artifact that has no example here.
+    Raises UsageError if this module lacks an example of the kind of artifact that the task reads.
     """
     if isinstance(task, DerivedTask) and task.reads not in _ARTIFACTS:
         raise UsageError(

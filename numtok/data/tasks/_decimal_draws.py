@@ -1,7 +1,7 @@
 """Decimal numbers sampled by digits and decades, shared by the tasks of BitTokens' benchmark.
 
-A number is ``mantissa * 10^place``, two columns of integers. Sampling only uses elementwise IEEE
-arithmetic and tables, so it gives the same results on every machine.
+A number is ``mantissa * 10^place``, stored in two columns of integers. Sampling only uses
+elementwise IEEE arithmetic and tables, so the results are the same on every machine.
 """
 
 from decimal import ROUND_HALF_EVEN, Context, Decimal
@@ -32,12 +32,12 @@ class Decimals(NamedTuple):
 
     @property
     def values(self) -> Floats:
-        """The numbers as float64, up to rounding, of the same shape as each column."""
+        """The numbers rounded to float64, of the same shape as each column."""
         return self.mantissas * power(self.places)
 
     @property
     def shortest(self) -> "Decimals":
-        """The same numbers without trailing zeros of mantissas; 0 has place 0.
+        """The same numbers with trailing zeros removed from the mantissas; the place of 0 is 0.
 
         >>> Decimals(np.array([1200, 0]), np.array([-1, 3])).shortest
         Decimals(mantissas=array([12,  0]), places=array([1, 0]))
@@ -65,7 +65,7 @@ def whole(share: Floats, low: Ints | int, high: Ints | int) -> Ints:
 
 
 def mantissas(first: Floats, second: Floats, digits: Ints) -> Ints:
-    """Sample uniform integers (int64[n]) with exactly 1 to 18 ``digits`` [n].
+    """Sample uniform integers (int64[n]) with ``digits`` [n] digits (1 to 18) each.
 
     ``first`` and ``second`` are uniform numbers [n] in [0, 1).
 
@@ -79,7 +79,9 @@ def mantissas(first: Floats, second: Floats, digits: Ints) -> Ints:
 
 
 def rounded(values: Floats, digits: Ints) -> Decimals:
-    """Round nonzero numbers (any shape, magnitudes 1e-40 to 1e40) to 1 to 17 ``digits`` each.
+    """Round nonzero numbers of any shape to ``digits`` digits (1 to 17) each.
+
+    The magnitudes must be between 1e-40 and 1e40.
 
     >>> rounded(np.array([-12.345, 0.00067]), np.array([3, 1]))
     Decimals(mantissas=array([-123,    7]), places=array([-1, -4]))
@@ -92,7 +94,7 @@ def rounded(values: Floats, digits: Ints) -> Decimals:
 
 
 def is_inside(values: Floats) -> NDArray[np.bool_]:
-    """Return whether numbers have a magnitude of the benchmark (bool[n])."""
+    """Return a mask (bool[n]) of the numbers whose magnitude is in the benchmark's range."""
     return (np.abs(values) >= LEAST) & (np.abs(values) < MOST)
 
 
@@ -112,7 +114,7 @@ def plain(number: Decimal) -> str:
 
 
 def answered(number: Decimal) -> str:
-    """Round a number to 15 digits, half to even, and format it like :func:`plain`.
+    """Round a number to 15 digits, with ties to even, and format it like :func:`plain`.
 
     >>> answered(Decimal("0.12345678901234565"))
     '0.123456789012346'
@@ -121,7 +123,7 @@ def answered(number: Decimal) -> str:
 
 
 def quotient(numerator: Decimal, denominator: Decimal) -> str:
-    """Format a quotient like :func:`answered`; it is rounded only once.
+    """Format a quotient like :func:`answered`. It is only rounded once.
 
     >>> quotient(Decimal(2), Decimal(3))
     '0.666666666666667'

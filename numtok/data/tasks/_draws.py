@@ -1,6 +1,6 @@
-"""Random numbers that are a pure function of seed, split and unit, on any machine.
+"""Random numbers that are a pure function of seed, split and unit, and equal on all machines.
 
-Only the raw bits of a generator are used: numpy guarantees the stream of PCG64, but not the
+Only the raw bits of a generator are used, because numpy guarantees the stream of PCG64, but not the
 algorithms of its distributions.
 """
 
@@ -17,7 +17,9 @@ from numtok.data.tasks.base import TaskSplit
 def uniforms(
     seed: int, split: TaskSplit, index: int, rows: int, columns: int
 ) -> NDArray[np.float64]:
-    """Return independent numbers [columns, rows], uniform on multiples of 2^-53 in [2^-54, 1).
+    """Return independent uniform numbers [columns, rows] in (0, 1).
+
+    The numbers are multiples of 2^-53, except that 2^-54 replaces 0.
 
     >>> uniforms(0, TaskSplit("train", 10), 0, 2, 1)
     array([[0.02715983, 0.06951194]])
@@ -27,9 +29,10 @@ def uniforms(
 
 
 def uniforms_of_rows(purpose: str, rows: range, columns: int) -> NDArray[np.float64]:
-    """Return uniform numbers [columns, rows] that only depend on the purpose and the row's number.
+    """Return uniform numbers [columns, rows] that only depend on the purpose and the row number.
 
-    Unlike those of :func:`uniforms`, they do not depend on the other rows.
+    Unlike with :func:`uniforms`, the numbers of a row do not depend on which other rows are
+    requested.
 
     >>> uniforms_of_rows("a", range(5, 7), 1)
     array([[0.25225261, 0.42196942]])
@@ -40,7 +43,7 @@ def uniforms_of_rows(purpose: str, rows: range, columns: int) -> NDArray[np.floa
 
 
 def random_order(purpose: str, rows: int) -> NDArray[np.int64]:
-    """Return a permutation [rows] that depends on the purpose.
+    """Return a random permutation [rows] that only depends on the purpose and the size.
 
     >>> random_order("a", 4)
     array([0, 3, 1, 2])
@@ -50,7 +53,7 @@ def random_order(purpose: str, rows: int) -> NDArray[np.int64]:
 
 
 def raw_bits(purpose: str) -> Callable[[int], NDArray[np.uint64]]:
-    """Return a function that returns the next ``n`` words of 64 random bits (uint64[n]).
+    """Return a function that, given ``n``, returns the next ``n`` random 64-bit words (uint64[n]).
 
     >>> raw_bits("a")(1)
     array([9203997037705486458], dtype=uint64)

@@ -1,9 +1,10 @@
 """Sample arithmetic expressions, evaluate them exactly and write them as rows of JSONL.
 
-A shape is a text with ``x`` for operands and ``?`` for operators: ``((x?x)?(x?x))``. A shape with
-its operands and operators is an expression, so all expressions for given settings can be numbered.
-:func:`draw` takes numbers in the order of a keyed permutation. One walk over the shape writes the
-expression, evaluates it with a stack, and hashes it, which determines its split.
+A shape is a text with ``x`` for operands and ``?`` for operators, such as ``((x?x)?(x?x))``. An
+expression consists of a shape, operands and operators, so all expressions for given settings can be
+numbered. :func:`draw` goes through the numbers in the order of a keyed permutation. A single pass
+over the shape writes the expression, evaluates it with a stack, and computes the hash that
+determines its split.
 """
 
 from collections.abc import Sequence
@@ -28,7 +29,7 @@ _INTEGER = 21  # maximum characters of a decimal of 64 bits: 19 digits, sign, po
 
 
 class Operands(NamedTuple):
-    """The decimals ``(first + i) * step`` with ``places`` decimals, for 0 <= i < ``size``."""
+    """The numbers ``(first + i) * step`` for 0 <= i < ``size``, with ``places`` decimal places."""
 
     first: int
     size: int
@@ -37,7 +38,7 @@ class Operands(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Maximum number of characters: sign, digits, a zero before the point, the point."""
+        """Maximum number of characters of a decimal, including the sign and the point."""
         ends = (self.first, self.first + self.size - 1)
         return max(len(str(end * self.step)) for end in ends) + self.places + 2
 
@@ -51,7 +52,7 @@ class Space:
     operands
         Sets of decimals, in order; all decimals are equally likely.
     group
-        Members of the row's ``group`` except the operator, as JSON: ``"operands":2``.
+        Members of the row's ``group`` other than the operator, as JSON, such as ``"operands":2``.
     """
 
     shapes: Sequence[str]
@@ -67,7 +68,8 @@ class Space:
 
     @property
     def halves(self) -> tuple[int, int]:
-        """Number of choices of shape, operators and half of the operands, and of the rest."""
+        """Two factors of :attr:`size`: the choices of shape, operators and the first half of the
+        operands, and the choices of the other operands."""
         values = sum(part.size for part in self.operands)
         structures = len(self.shapes) * len(self.operators) ** (self.slots - 1)
         first = self.slots // 2
@@ -88,7 +90,7 @@ class Space:
 
 @lru_cache
 def shapes(operands: int) -> tuple[str, ...]:
-    """Return the shapes of all binary trees with this many operands (a Catalan number).
+    """Return the shapes of all binary trees with this many operands (a Catalan number of shapes).
 
     >>> shapes(3)
     ('(x?(x?x))', '((x?x)?x)')
@@ -308,9 +310,10 @@ def _draw(  # type: ignore[no-untyped-def]
 def draw(
     space: Space, seed: int, split: TaskSplit, positions: range, row: int, wanted: int
 ) -> bytes:
-    """Return up to ``wanted`` expressions of a split among positions of the permutation.
+    """Return up to ``wanted`` expressions of a split as rows of JSONL.
 
-    The result are rows of JSONL; the first has the id ``split-row``.
+    Only ``positions`` of the permutation are searched. Ids are ``SPLIT-NUMBER``, numbered from
+    ``row``.
     """
     prefix, group = _bytes(f'{{"id":"{split.name}-'), _bytes(space.group)
     fixed = sum(map(len, (prefix, _TEXT, _TARGETS, _ANSWER_START, _GROUP, group, _ROOT, _END)))

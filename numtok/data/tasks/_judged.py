@@ -1,6 +1,7 @@
 """Base of tasks that generate correct and incorrect texts from templates.
 
-Rows come in pairs, one correct and one incorrect; no two rows of a kind have the same numbers.
+Rows come in pairs of a correct and an incorrect one. The numbers of each row are unique within its
+kind of text.
 """
 
 from abc import abstractmethod
@@ -25,7 +26,7 @@ _LABELS = np.array(["incorrect", "correct"])
 
 @dataclass(frozen=True, eq=False)
 class TextKind:
-    """A kind of text, with the groups of its rows and its pattern."""
+    """A kind of text: its pattern, and the values of ``group`` in its rows."""
 
     group: dict[str, str]
     pattern: Pattern
@@ -35,7 +36,7 @@ class JudgedTask(TextTask):
     """A task that generates correct and incorrect texts from a file of templates.
 
     fields
-        Names of the fields for the numbers of a text.
+        Names of the fields for numbers in a template.
     templates
         Path of a file to use instead of numtok's own, which is named after the task.
     """
@@ -48,7 +49,7 @@ class JudgedTask(TextTask):
 
     @property
     def generates(self) -> bool:
-        """True if models generate the number at the end of each text, false if they judge it."""
+        """True if models generate the last number of each text; false if they judge the text."""
         return False
 
     @property

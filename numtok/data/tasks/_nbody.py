@@ -1,8 +1,8 @@
 """Planets around a star, integrated with REBOUND's IAS15.
 
 IAS15 (Rein and Spiegel 2015) is of 15th order and adapts its steps, so only rounding errors remain.
-G = 1, and the star has mass 1 and starts at rest in the origin: a circular orbit of radius 1 takes
-2 pi. All bodies move in one plane.
+G = 1, and the star has mass 1 and starts at rest at the origin, so a circular orbit of radius 1
+takes 2 pi. All bodies move in the same plane.
 """
 
 import signal
@@ -27,9 +27,9 @@ _COLLISION = 1e-6
 class PlanetarySystem(NamedTuple):
     """Planets in the order of the text, and the times at which they are observed.
 
-    Each planet has a mass and an initial orbit: semi-major axis, eccentricity and true longitude
-    (the angle from the x axis, on which the pericenter lies). The ``points`` times are ``step``
-    apart and start at 0.
+    Each planet has a mass and an initial orbit, given by the semi-major axis, the eccentricity and
+    the true longitude (the angle from the x axis, on which the pericenter lies). There are
+    ``points`` times, ``step`` apart, starting at 0.
     """
 
     masses: list[float]
@@ -77,7 +77,7 @@ def simulation(system: PlanetarySystem) -> Any:
 def positions(system: PlanetarySystem) -> NDArray[np.float64] | None:
     """Return x and y of every planet at every time [points, planets, 2].
 
-    Returns None if planets collide, or if IAS15 reports a problem or its result is not finite.
+    Returns None if planets collide, if IAS15 reports a problem, or if a result is not finite.
     Raises UsageError if REBOUND is not installed.
     """
     simulated = simulation(system)
@@ -102,9 +102,9 @@ def positions(system: PlanetarySystem) -> NDArray[np.float64] | None:
 
 
 def come_close(system: PlanetarySystem, path: NDArray[np.float64]) -> bool:
-    """Return whether two planets are ever within their mutual Hill radius.
+    """Return whether two planets are within their mutual Hill radius at any time in ``path``.
 
-    ``path`` are their positions [times, planets, 2].
+    ``path`` contains the positions [times, planets, 2].
     """
     for k, (mass, axis) in enumerate(zip(system.masses, system.axes, strict=True)):
         for other in range(k):

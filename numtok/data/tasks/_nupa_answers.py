@@ -1,6 +1,6 @@
 """Compute the exact answers of NUPA's tasks from the operands as strings.
 
-Only integers and strings are used, because numbers of a hundred digits do not fit into floats.
+Only integers and strings are used, because floats cannot represent numbers of a hundred digits.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ _Written = Callable[[int, int], str]  # formats digits and the power of ten of t
 def answers(key: Key, first: Sequence[str], second: Sequence[str], rounding: str) -> list[str]:
     """Return the answers to questions; ``second`` is empty for tasks with one operand.
 
-    ``rounding`` of ``sig`` is ``published`` or ``correct``.
+    ``rounding``, for the task ``sig``, is ``published`` or ``correct``.
 
     >>> from numtok.data.nupa.keys import KEYS
     >>> key = KEYS["sub_ScientificNotation_ScientificNotation_ScientificNotation"]
@@ -64,7 +64,7 @@ def decimal(digits: int, exponent: int) -> str:
 
 
 def scientific(digits: int, exponent: int) -> str:
-    """Format ``digits * 10^exponent``, above 0, as a ScientificNotation.
+    """Format the positive number ``digits * 10^exponent`` as ScientificNotation.
 
     >>> scientific(17244, 39), scientific(100, 0)
     ('1.7244e43', '1.0e2')
@@ -74,7 +74,7 @@ def scientific(digits: int, exponent: int) -> str:
 
 
 def ratio(text: str) -> tuple[int, int]:
-    """Parse a fraction to its numerator and denominator."""
+    """Parse a fraction such as ``7/13``, and return its numerator and denominator."""
     numerator, _, denominator = text.partition("/")
     return int(numerator), int(denominator)
 
@@ -197,11 +197,11 @@ def _kept(text: str, figures: int) -> tuple[str, str, int]:
 
 
 def published_figures(text: str, figures: int) -> str:
-    """Round a number of at least 1 to significant digits like the benchmark's answers.
+    """Round a number of at least 1 to significant digits like the published answers.
 
-    Only the next digit counts, and 5 rounds down. If all kept decimals are zeros, there is one zero
-    more. If rounding up makes the number longer, its exponent stays, so it is too small by a factor
-    of ten.
+    Only the next digit is considered, and 5 is rounded down. If all decimals are zero, a zero is
+    added. If rounding carries into a new digit, the exponent is not adjusted, so the result is too
+    small by a factor of ten.
 
     >>> [published_figures(text, 2) for text in ("2.451", "2.55", "9.96", "100")]
     ['2.4e0', '2.5e0', '1.000e0', '1.00e2']
@@ -214,7 +214,7 @@ def published_figures(text: str, figures: int) -> str:
 
 
 def correct_figures(text: str, figures: int) -> str:
-    """Round a number of at least 1 to exactly this many significant digits, half to even.
+    """Round a number of at least 1 to ``figures`` significant digits, with ties to even.
 
     >>> [correct_figures(text, 2) for text in ("2.46", "2.55", "2.45", "9.96", "100")]
     ['2.5e0', '2.6e0', '2.4e0', '1.0e1', '1.0e2']

@@ -1,9 +1,10 @@
 """Sample the operands of NUPA's tasks, a column of candidates at a time.
 
-In a stratum of ``d`` digits the longer operand has exactly ``d`` digits, the other one 1 to ``d``,
-or at least half of ``d`` for validation and test. Operands of unequal length are exchanged half of
-the time. The digits counted depend on the representation: all digits of an Integer, the decimals of
-a Float or a mantissa, the longer side of a Fraction. Each task then adapts the operands.
+In a stratum of ``d`` digits, the longer operand has exactly ``d`` digits. The other operand has 1
+to ``d`` digits, or at least ``d / 2`` for validation and test. Operands of unequal length are
+swapped half of the time. Which digits are counted depends on the representation: all digits of an
+Integer, the decimals of a Float or a mantissa, the longer side of a Fraction. Each task adapts the
+operands further.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,7 +35,7 @@ def _groups() -> NDArray[np.uint8]:
 
 
 class Draws:
-    """Random columns, a pure function of the purpose and the previous calls."""
+    """Generator of random columns, which depend only on the purpose and the previous calls."""
 
     def __init__(self, purpose: str) -> None:
         self._raw = raw_bits(purpose)
@@ -45,20 +46,20 @@ class Draws:
         return words.astype(np.uint64)
 
     def whole(self, low: Ints | int, high: Ints | int, count: int) -> Ints:
-        """Return uniform integers [count], with both ends included."""
+        """Return uniform integers [count] from ``low`` to ``high``, both included."""
         width = np.asarray(high, np.int64) - low + 1
         return low + (self._bits(count) * width.astype(np.uint64) >> np.uint64(32)).astype(np.int64)
 
     def chance(self, share: float, count: int) -> list[bool]:
-        """Return booleans [count] that are true with a probability."""
+        """Return ``count`` booleans, each true with probability ``share``."""
         chosen: list[bool] = (self._bits(count) < np.uint64(int(share * 2**32))).tolist()
         return chosen
 
     def digits(self, lengths: Ints, first: int = 1, last: int = 0) -> Texts:
-        """Return a string of digits for each of the lengths [n].
+        """Return a string of random digits for each of the lengths [n].
 
-        The first digit is at least ``first`` and the last at least ``last``; a single digit is at
-        least the larger of both.
+        The first digit is at least ``first``, and the last is at least ``last``. In a string of one
+        digit, the digit is at least the larger of the two.
         """
         count, width = len(lengths), int(lengths.max(initial=1))
         groups = -(-width // _AT_A_TIME)
@@ -310,10 +311,10 @@ def _to_float(draws: Draws, key: Key, lengths: Ints) -> Texts:
 
 
 def candidates(draws: Draws, key: Key, digits: int, is_held: bool, count: int) -> Pairs:
-    """Sample operands of at most ``count`` questions of a stratum.
+    """Sample operands for at most ``count`` questions of a stratum.
 
-    The second operands are empty for tasks with one operand. ``is_held`` selects the rules of
-    validation and test.
+    The second operands are empty for tasks with one operand. If ``is_held`` is true, the rules for
+    validation and test apply.
 
     >>> from numtok.data.nupa.keys import KEYS
     >>> candidates(Draws("a"), KEYS["mod_easy_Integer_Integer_Integer"], 6, False, 2)

@@ -1,8 +1,9 @@
-"""The rows of ``temperature``: windows and stations of each row, reading and formatting.
+"""Rows of ``temperature``: their windows and stations, reading and formatting.
 
-Rows of a split are spread evenly over its windows. The n-th of N rows owns the n-th of N equal
-parts of them and samples one (or shares one if there are fewer windows than rows). 32 consecutive
-rows are adjacent in time, so they are read together; such blocks are in random order.
+The rows of a split are spread evenly over its windows. The windows are divided into as many equal
+parts as there are rows, and each row samples a window from its own part (rows share windows if
+there are fewer windows than rows). Blocks of 32 consecutive rows are adjacent in time, so they are
+read together; the order of the blocks is random.
 """
 
 from bisect import bisect_right
@@ -27,7 +28,7 @@ _order = lru_cache(random_order)  # called for each row
 
 
 class TimeRange(NamedTuple):
-    """The times ``begin <= time < end`` of a field, by index."""
+    """Indices ``begin <= index < end`` of consecutive times of a field."""
 
     begin: int
     end: int
@@ -36,8 +37,8 @@ class TimeRange(NamedTuple):
 def parts(hours: NDArray[np.int64], splits: Sequence[TaskSplit], gap: int) -> dict[str, TimeRange]:
     """Divide the times ``hours`` [n] among splits in proportion to their shares, with gaps.
 
-    Consecutive parts are more than ``gap`` hours apart, and no more times are skipped than
-    necessary. All parts are empty if the gaps leave nothing.
+    Consecutive parts are more than ``gap`` hours apart, and no more times than necessary are
+    skipped. All parts are empty if no times remain between the gaps.
 
     >>> fourth = SHARES // 4
     >>> splits = [TaskSplit("test", 10, 0, fourth), TaskSplit("train", 30, fourth, SHARES)]
@@ -65,7 +66,7 @@ def parts(hours: NDArray[np.int64], splits: Sequence[TaskSplit], gap: int) -> di
 
 
 def resolution(hours: NDArray[np.int64]) -> int:
-    """Return the smallest distance between times (int64[n], in hours); 1 for a single time."""
+    """Return the smallest step between times (int64[n]), in hours; 1 if there is only one time."""
     return int(np.diff(hours).min(initial=hours[-1] - hours[0] or 1))
 
 
@@ -74,7 +75,8 @@ def starts(
 ) -> NDArray[np.int64]:
     """Return the increasing hours [n] at which a window can start within a part.
 
-    ``window`` [k] are the increasing offsets in hours, including 0, at which a time must exist.
+    ``window`` [k] contains the increasing offsets in hours, including 0, at which the part must
+    have a time.
 
     >>> hours = np.array([0, 1, 2, 3, 6, 7, 8, 9])  # 4 and 5 are missing
     >>> starts(hours, TimeRange(0, 8), np.array([0, 3])).tolist()
@@ -97,10 +99,10 @@ class Climate(NamedTuple):
     """Statistics of the train split.
 
     by_month
-        True if each month has seasons of its own.
+        True if each month has separate seasons.
     sums, counts
-        Sums and counts of the standardized values of each season (:func:`seasons`), [seasons,
-        cells] and [seasons].
+        Sum of the standardized values [seasons, cells] and number of times [seasons] in each
+        season (see :func:`seasons`).
     """
 
     mean: float
@@ -111,7 +113,7 @@ class Climate(NamedTuple):
 
 
 def seasons(hours: NDArray[np.int64], by_month: bool) -> NDArray[np.int64]:
-    """Return the season of each hour since 1970: the hour of the day, or ``24 * month + hour``.
+    """Return the season of each time (hours since 1970): its hour, or ``24 * month + hour``.
 
     >>> seasons(np.array([0, 25, 32 * 24 + 3]), by_month=True)  # the last in February
     array([ 0,  1, 27])
@@ -123,7 +125,8 @@ def seasons(hours: NDArray[np.int64], by_month: bool) -> NDArray[np.int64]:
 def step_offsets(days: int, every: int) -> NDArray[np.int64]:
     """Return the offsets in hours (int64[n]) of the times that are read for a row.
 
-    These are its steps, and for rows of one day the step before, 24 hours before the last.
+    These are the row's steps. For rows of one day, the step before them is also read, which is 24
+    hours before the last step.
 
     >>> step_offsets(1, 6), step_offsets(2, 12)
     (array([-6,  0,  6, 12, 18]), array([ 0, 12, 24, 36]))
@@ -132,7 +135,7 @@ def step_offsets(days: int, every: int) -> NDArray[np.int64]:
 
 
 class Drawn(NamedTuple):
-    """Content of a row: indices of its times [n] (:func:`step_offsets`) and its cells [m]."""
+    """Sampled content of a row: its number of days, and indices of its times [n] and cells [m]."""
 
     days: int
     times: NDArray[np.int64]
@@ -141,9 +144,10 @@ class Drawn(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TemperatureRows(TextTask):
-    """Generates the rows of ``temperature`` from a field.
+    """Task that generates the rows of ``temperature`` from a field.
 
-    ``windows`` [w, 2] of each split are the first hour and the number of days, in order of time.
+    ``windows`` contains, for each split, the first hour and the number of days of its windows, in
+    chronological order [w, 2].
     """
 
     unit_rows = 256
@@ -157,8 +161,8 @@ class TemperatureRows(TextTask):
 
     @cached_property
     def has_climatology(self) -> bool:
-        """True if the train split gives a climatology for every row (for its own rows, without
-        their day)."""
+        """True if a climatology can be computed for every row from the train split (for train
+        rows, from the other days)."""
         climate = self.climate
         for split, windows in self.windows.items():
             targets = windows[:, 0] + windows[:, 1] * 24 - self.every
@@ -176,7 +180,7 @@ class TemperatureRows(TextTask):
         return Made("".join(lines).encode(), {})
 
     def drawn(self, seed: int, split: TaskSplit, number: int) -> Drawn:
-        """Sample the window and the stations of one row."""
+        """Sample the window and the stations of row ``number`` of a split."""
         windows, rows = self.windows[split.name], split.rows
         index, many = _shuffled_index(seed, split, number), len(windows)
         window, rank = index * many // rows, 0

@@ -1,8 +1,8 @@
 """Read, check and fill templates: texts with fields for numbers, in TOML files.
 
-``[NUMA]`` is a number. ``[NUMA egg/eggs]`` is a word that depends on it: the first for 1 and -1,
-the second for other numbers. ``[NUMA a/an]`` is the article before it. A text has each of its
-numbers exactly once, and no others.
+``[NUMA]`` is a number. ``[NUMA egg/eggs]`` is a word that depends on the number: the first form for
+1 and -1, the second for all others. ``[NUMA a/an]`` is the article before the number. A text
+contains each of its numbers exactly once, and no others.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ _PROBES = (80, 1)  # numbers that select either word of every field
 
 
 class Entry(msgspec.Struct, forbid_unknown_fields=True):
-    """A table of a file; groups use its ``name``."""
+    """Base class for the tables of a template file. Their ``name`` appears in groups of rows."""
 
     name: str
 
@@ -53,7 +53,7 @@ class _Word(NamedTuple):
 
 @dataclass(frozen=True)
 class Pattern:
-    """A text with fields.
+    """A text with fields for numbers, and for words that depend on the numbers.
 
     >>> pattern = Pattern.parse("[N A/An] [N] mm [N nail/nails]", ["N"])
     >>> pattern.fill({"N": np.array([1, 18])})
@@ -64,7 +64,7 @@ class Pattern:
 
     @classmethod
     def parse(cls, text: str, fields: Sequence[str]) -> "Pattern":
-        """Parse a text that must have each of these fields; ValueError gives the reason."""
+        """Parse a text that contains each of ``fields``. Raises ValueError if it is invalid."""
         parts: list[str | _Number | _Word] = []
         for index, piece in enumerate(_FIELD.split(text)):
             if index % 2 == 0:
@@ -106,7 +106,7 @@ class Pattern:
                 )
 
     def fill(self, numbers: Mapping[str, NDArray[np.int64]]) -> list[str]:
-        """Return the texts [n] with the numbers [n] of each field."""
+        """Return the texts [n] in which each field is filled with its numbers [n]."""
         written = {field: list(map(str, values.tolist())) for field, values in numbers.items()}
         columns: list[Iterable[str]] = []
         for part in self.parts:
@@ -133,7 +133,7 @@ def _is_vowel(number: str) -> bool:
 def fill_each(
     patterns: Sequence[Pattern], which: NDArray[np.int64], numbers: Mapping[str, NDArray[np.int64]]
 ) -> list[str]:
-    """Return the text of each row [n], given the index of its pattern [n] and its numbers [n]."""
+    """Fill a pattern for each row [n], given its index ``which`` [n] and numbers [n] by field."""
     texts = np.empty(len(which), object)
     order = np.argsort(which, kind="stable")
     ends = np.cumsum(np.bincount(which, minlength=len(patterns)))
@@ -146,8 +146,8 @@ def fill_each(
 class Templates:
     """A file of templates, numtok's own or one given by the user, read once.
 
-    Its entries are tables of TOML arrays. Raises UsageError, with the file and the entry, for
-    invalid files.
+    The entries of the file are tables of TOML arrays. Raises UsageError if the file is invalid; the
+    message names the file and the entry.
     """
 
     def __init__(self, path: str, own: str) -> None:
@@ -160,8 +160,8 @@ class Templates:
     def entries(self, name: str, kind: type[T], more: Sequence[str] = ()) -> dict[str, T]:
         """Return the tables ``[[name]]``, keyed by their description in messages.
 
-        There must be at least one, all with different ``name`` members. The file may only have
-        these tables and those in ``more``.
+        Raises UsageError if the file contains none of these tables or any table that is not listed
+        in ``more``, if a table is invalid, or if two tables have the same ``name`` member.
         """
         for key in self._tables:
             if key not in (name, *more):
@@ -192,11 +192,11 @@ class Templates:
             raise self.wrong(entry, str(error)) from None
 
     def wrong(self, entry: str, what: str) -> UsageError:
-        """Return the error for an entry of the file."""
+        """Return an error about an entry of the file, with the message ``what``."""
         return UsageError(f"{self.where}: {entry}: {what}")
 
     def checked_range(self, entry: str, ends: tuple[int, int], least: int, most: int) -> None:
-        """Raise UsageError if a range is empty or exceeds ``least`` to ``most``."""
+        """Raise UsageError if a range is empty or extends beyond ``least`` to ``most``."""
         low, high = ends
         if not least <= low <= high <= most:
             raise self.wrong(

@@ -1,8 +1,8 @@
 """Sample distinct numbers log-uniformly and assign each to one split.
 
-A whole split is sampled at once, in rounds over all rows that still lack numbers, and cached. The
-first unit of a split in a process therefore costs sampling the whole split, about a hundred
-nanoseconds per row.
+An entire split is sampled at once and cached. Sampling takes several rounds, each over the rows
+that still lack numbers. To generate its first unit of a split, a process therefore samples the
+entire split, which takes about a hundred nanoseconds per row.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ _ROUNDS = 6
 
 @inlined
 def mix(z):  # type: ignore[no-untyped-def]
-    """Hash 64 bits by the finalizer of SplitMix64 (Steele, Lea and Flood 2014), a bijection."""
+    """Hash 64 bits with the finalizer of SplitMix64 (Steele, Lea and Flood 2014), a bijection."""
     z = np.uint64(z)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -32,9 +32,10 @@ def mix(z):  # type: ignore[no-untyped-def]
 
 @inlined
 def permuted(number, left, right, keys):  # type: ignore[no-untyped-def]
-    """Permute a number below ``left * right`` by a keyed Feistel network; return halves (p, q).
+    """Permute a number below ``left * right`` with a keyed Feistel network.
 
-    All are uint64, and ``left`` and ``right`` are below 2**63."""
+    Returns the two halves (p, q) of the result. All arguments are uint64, and ``left`` and
+    ``right`` are below 2**63."""
     p, q = number % left, number // left
     for k in range(0, len(keys), 2):
         p += mix(q ^ keys[k]) % left
@@ -61,8 +62,8 @@ _USED = 0.75  # fraction of a split's possible rows to use; the rest would take 
 def log_draw(share: NDArray[np.float64], low: Ints | int, high: Ints | int) -> Ints:
     """Sample positive integers log-uniformly from ``low`` to ``high``, from uniform numbers [n].
 
-    A log-uniform real number between ``low`` and ``high + 1`` is rounded down. So n has probability
-    log((n + 1) / n) / log((high + 1) / low), and every decade of the range is equally likely.
+    A log-uniform real number between ``low`` and ``high + 1`` is rounded down. Therefore n has
+    probability log((n + 1) / n) / log((high + 1) / low), and all decades are equally likely.
 
     >>> log_draw(np.array([0.0, 0.25, 0.5, 0.75, 0.999]), 1, 99).tolist()
     [1, 3, 10, 31, 99]
@@ -80,7 +81,7 @@ def _hash(key, kinds, first, second, out):  # type: ignore[no-untyped-def]
 
 
 def identities(seed: int, kinds: Ints, first: Ints, second: Ints) -> NDArray[np.uint64]:
-    """Return hashes [n] of the content that two rows must not share; no other setting matters."""
+    """Return hashes [n] of the content that two rows must not share: the kind and two numbers."""
     out = np.empty(len(kinds), np.uint64)
     columns = (np.ascontiguousarray(column, np.int64) for column in (kinds, first, second))
     _hash(keys_of(seed, "split", 1)[0], *columns, out)
@@ -88,13 +89,13 @@ def identities(seed: int, kinds: Ints, first: Ints, second: Ints) -> NDArray[np.
 
 
 def are_of(split: TaskSplit, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Return whether each hash [n] is in the range of a split."""
+    """Return a mask [n] of the hashes [n] that belong to a split."""
     shares = hashes >> _TO_PLACE
     return (shares >= np.uint64(split.begin)) & (shares < np.uint64(split.end))
 
 
 def parts_of(hashes: NDArray[np.uint64], count: int | Ints) -> Ints:
-    """Return which of ``count`` equal parts each hash [n] is in, independent of splits."""
+    """Map each hash [n] to one of ``count`` equally likely parts, independently of its split."""
     low = (hashes & np.uint64(0xFFFFFFFF)).astype(np.int64)  # the high bits determine splits
     return low * count >> 32
 
@@ -130,8 +131,9 @@ def without_repeats(
 ) -> Ints | None:
     """Sample numbers [columns, rows] with different hashes; None if there are too few.
 
-    ``draw`` is called with rows, each repeated ``tries`` times, and the number of the round. A row
-    gets its first usable candidate that no other row has. Rows without one are tried again.
+    In each round, ``draw`` is called with the indices of the rows without numbers, each repeated
+    ``tries`` times, and with the index of the round. It returns a candidate for each index. A row
+    receives its first usable candidate that no other row has; the other rows are tried again.
     """
     numbers = np.empty((columns, rows), np.int64)
     table = np.zeros(1 << (2 * rows).bit_length(), np.uint64)
@@ -155,8 +157,8 @@ def without_repeats(
 def shared_out(pairs: int, possible: Sequence[int], split: TaskSplit) -> Ints | None:
     """Distribute pairs of rows evenly over kinds; None if there are too few possible pairs.
 
-    Returns the number of pairs of each kind [kinds]; a kind with fewer possible pairs gets all that
-    the split can have.
+    Returns the number of pairs of each kind [kinds]. A kind with too few possible pairs contributes
+    all that belong to the split.
 
     >>> shared_out(10, [10**6, 4, 10**6], TaskSplit("train", 20)).tolist()
     [4, 3, 3]

@@ -26,21 +26,22 @@ class Arithmetic(TextTask):
     ``kind=tree`` is the multi-operand task from xVal: a random binary tree with an operator at each
     node and a decimal at each leaf, all sampled uniformly and independently, such as
     ``((1.32 * 32.1) + (1.42 - 8.20)) = 35.592``. The paper does not state how operands are
-    distributed. Here they are sampled uniformly from one of two sets:
+    distributed. This task samples them uniformly from one of two sets:
 
     - ``figures=3`` (the default): decimals from ``low`` to ``high`` with exactly three significant
-      digits, m * 10^e with 100 <= m <= 999. From 1.00 to 99.9 there are 1800, with all mantissas
-      and both exponents equally likely. As in the paper's example, 8.20 keeps its zero.
+      digits, m * 10^e with 100 <= m <= 999. There are 1800 such decimals from 1.00 to 99.9, with
+      all mantissas and both exponents equally likely. As in the paper's example, the zero of 8.20
+      is kept.
     - ``decimals=2``: decimals from ``low`` to ``high`` with two decimal places. They may be
       negative: ``(1.42 - -8.20) = 9.62``.
 
-    ``kind=product`` is the paper's multiplication task, two factors of exactly ``digits`` digits:
-    ``123 * 456 = 56088``.
+    ``kind=product`` is the multiplication task from xVal, with two factors of exactly ``digits``
+    digits: ``123 * 456 = 56088``.
 
     The value is exact and written without trailing zeros (``0.5``, not ``0.50``; ``0``).
     Expressions are sampled without replacement, so no text appears twice. A hash of the seed and
     the expression determines the split, ignoring the order of the operands of ``+`` and ``*``. Data
-    sets with the same seed and ``--split`` therefore share no expression between splits, even if
+    sets with the same seed and ``--split`` therefore share no expressions between splits, even if
     their other settings differ. Rows have the target ``answer`` and the groups ``operands``,
     ``digits`` (of a product) and ``operator`` (of the root).
 

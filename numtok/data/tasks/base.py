@@ -34,7 +34,7 @@ SPLITS = "train=0.8,validation=0.1,test=0.1"
 class TaskSplit:
     """One split of the data: its number of rows, and its range of hashes ``begin <= hash < end``.
 
-    Content that splits must not share belongs to the split whose range contains its hash.
+    Content that splits must not share is in the split whose range contains the hash of the content.
     """
 
     name: str
@@ -44,7 +44,7 @@ class TaskSplit:
 
     @property
     def share(self) -> float:
-        """Fraction of all hashes that are in the range of the split."""
+        """Fraction of all possible hashes that are in the range of the split."""
         return (self.end - self.begin) / SHARES
 
 
@@ -67,14 +67,13 @@ class Task(ABC):
     source
         Paper and section that describe the task.
     unit_rows
-        Number of rows per unit, which should take at most about a second. The last unit of a split
-        may be smaller.
+        Number of rows per unit. Generating a unit should take at most about a second. The last unit
+        of a split may be smaller.
     digest
         First 16 hexadecimal digits of the sha256 of a fixed sample: unit 0 of
         ``TaskSplit("train", 100)`` with seed 0 and default settings.
     samples, split
-        Default values of ``--rows`` and ``--split``, such as those in the paper that describes the
-        task.
+        Default values of ``--rows`` and ``--split``, such as the values used in the paper.
     """
 
     samples: ClassVar[int] = SAMPLES
@@ -87,20 +86,20 @@ class Task(ABC):
 
     @property
     def possible(self) -> int | None:
-        """Number of different rows that can be generated; None if it is practically unlimited."""
+        """Number of different rows that can be generated; None if practically unlimited."""
         return None
 
     @property
     def own_splits(self) -> "list[TaskSplit] | None":
         """Splits, sorted by name, if the settings of the task determine their sizes.
 
-        None if ``--rows`` and ``--split`` determine them.
+        None if ``--rows`` and ``--split`` determine the sizes.
         """
         return None
 
     @property
     def shifted(self) -> tuple[str, ...] | None:
-        """Names of the out-of-distribution splits of the task, which begin with ``ood-``.
+        """Names of the task's out-of-distribution splits, which start with ``ood-``.
 
         Other splits cannot use this prefix. None if the task ignores the names of splits.
         """
@@ -110,7 +109,7 @@ class Task(ABC):
     def files(self) -> Mapping[str, GivenFile]:
         """Files that were passed as settings, keyed by setting.
 
-        Their content, but not their path, is part of the version of the data.
+        The version of the data depends on their content, but not on their paths.
         """
         return {}
 
@@ -140,7 +139,7 @@ class Made(NamedTuple):
     rows
         Rows (``row.Row``) as JSONL in UTF-8.
     counts
-        Counts by name; the words of a name are joined by ``_``.
+        Counts by name, with words joined by ``_``.
     """
 
     rows: bytes
@@ -148,7 +147,7 @@ class Made(NamedTuple):
 
 
 class WrittenRow(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """A row (``row.Row``) as tasks write it; the JSON omits fields with default values."""
+    """A row (``row.Row``) as tasks write it. Fields with default values are omitted."""
 
     id: str
     text: str
@@ -167,8 +166,8 @@ class TextTask(Task):
 
         No text appears twice in a split or in two splits with the same seed, unless the task
         documents an exception. Ids are unique across splits. Raises UsageError if there are too few
-        different rows; a task with its own splits may instead generate fewer rows and count the
-        missing ones.
+        different rows; tasks with :attr:`own_splits` may instead generate fewer rows and report the
+        number of missing rows.
         """
 
 
@@ -181,7 +180,7 @@ class TableTask(Task):
 
     @property
     def features(self) -> list[str]:
-        """Names of the features, in order; by default a single one, x."""
+        """Names of the features, in order; by default, a single feature x."""
         return ["x"]
 
     @property
@@ -208,8 +207,8 @@ class Derived(NamedTuple):
 class DerivedTask(Task):
     """Base class for tasks that generate texts from an artifact (``numtok gen TASK --from REF``).
 
-    ``reads`` is the kind of artifact. ``digest`` is computed from rows generated with a small
-    example artifact.
+    ``reads`` is the kind of artifact. ``digest`` is computed from rows that are generated from a
+    small example artifact.
     """
 
     reads: ClassVar[str]
@@ -218,8 +217,8 @@ class DerivedTask(Task):
     def over(self, folder: Path, splits: Sequence[TaskSplit]) -> Derived:
         """Bind this task to the artifact in ``folder``, so that it can generate all ``splits``.
 
-        Returns the bound task, and facts for the manifest. The bound task depends only on the
-        content of the artifact. It is sent to other processes, which read the data of their units
+        Returns the bound task, and facts for the manifest. The bound task only depends on the
+        content of the artifact. It is sent to other processes, which read the data for their units
         from the folder. Raises UsageError if the artifact is too small for the settings, and
         DataError or StoreError if it is invalid or damaged.
         """

@@ -17,9 +17,9 @@ _OF_ONE_DIMENSION = (1, 2, 10, 11)
 
 @dataclass(frozen=True)
 class Bbob(TableTask):
-    """Points x, uniform on [-5, 5] in each dimension, and values y = f(x) of a BBOB function.
+    """Points x, uniform on [-5, 5] in each dimension, with the values y = f(x) of a BBOB function.
 
-    The functions are those of COCO (the package coco-experiment), where each instance has its own
+    The functions are defined as in COCO (the package coco-experiment); each instance has its own
     optimum, rotation and offset: 1 sphere, 2 separable ellipsoid, 3 separable Rastrigin,
     4 Büche-Rastrigin, 5 linear slope, 6 attractive sector, 7 step ellipsoid, 8 Rosenbrock,
     9 rotated Rosenbrock, 10 ellipsoid, 11 discus, 12 bent cigar, 13 sharp ridge, 14 different
@@ -31,7 +31,7 @@ class Bbob(TableTask):
     >>> x.round(2).tolist(), y.round(2).tolist()
     ([[-4.73, 1.13], [-4.3, 0.48]], [109.52, 102.92])
 
-    Raises UsageError if the function, dimension or instance does not exist.
+    Raises UsageError if the function, the dimension or the instance is invalid.
     """
 
     revision = 1

@@ -43,24 +43,25 @@ class BitTokensTask(TextTask):
     exponents. Answers have 15 digits.
 
     - ``addition`` (including differences), ``multiplication``, ``division``: pairs of operands
-      whose result is also in this range. In sums, similar magnitudes are more likely. Together, the
-      operands have 2 to 33 digits. For division, the quotient and the divisor are sampled. In 40%
-      of the pairs, both operands are positive; in 20% each, only the first, only the second, or
-      both are negative.
+      whose result is also in this range. In sums, operands of similar magnitude are more likely.
+      The two operands have 2 to 33 digits in total. For division, the quotient and the divisor are
+      sampled. Both operands are positive in 40% of the pairs. The first, the second or both are
+      negative in 20% each.
     - ``exponentiation``: a base raised to the power 2, 3, 4, 5, 1/2, 1/4 or 1/5.
     - ``mean``, ``std`` (of a population), ``minmax``, ``sorting``, ``interval``: questions about
       two to five numbers around a center. For ``interval``, the label is the letter of the gap that
-      contains the first number: ``2: A 1 B 3 C`` has the label B.
+      contains the first number; it is B for ``2: A 1 B 3 C``.
 
     The benchmark has 30 million training rows per task, and 10,000 rows each for validation and
     test. Its files are on Hugging Face (``KreitnerL/BitTokens-dataset``). This task follows the
-    published rules of the benchmark. The exponents of the benchmark, its other English wordings and
-    the uniform bits in its curriculum are not published.
+    rules that the authors have published. They have not published the exponents of the benchmark,
+    its other English wordings and the uniform bits in its curriculum.
 
     No text appears twice, within or across splits. Rows have the target ``answer`` (several numbers
-    for ``sorting``) and the groups ``operation``, ``operator`` and ``difficulty``. Difficulty is
-    the number of nonzero digits; for sums, 1 per digit position with one nonzero digit and 3 with
-    two; for comparisons, the longest common prefix of two numbers.
+    for ``sorting``) and the groups ``operation``, ``operator`` and ``difficulty``. The difficulty
+    is the number of nonzero digits. In sums, however, each digit position counts 1 if one operand
+    has a nonzero digit in it, and 3 if both do. For comparisons, the difficulty is the length of
+    the longest common prefix of two numbers.
 
     >>> made = BitTokensTask("multiplication").unit(0, TaskSplit("train", 1), 0)
     >>> import json; row = json.loads(made.rows)

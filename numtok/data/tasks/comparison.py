@@ -39,21 +39,21 @@ class ComparisonTask(JudgedTask):
     """Sentences that compare two numbers, labeled as correct or incorrect.
 
     The task follows NumGPT's General Number Comparison (GNC), with 20 templates about ages,
-    weights, prices and so on: "A person of 23 years is younger than a person of 40 years." Each
-    template has the same number of rows, half of them correct. Each has its own range of numbers,
-    from 15..104 for persons, as in the paper, up to 10000..1500000000. The two numbers of a
-    sentence always differ and are sampled log-uniformly: n with probability
-    log((n + 1) / n) / log((high + 1) / low).
+    weights, prices and so on: "A person of 23 years is younger than a person of 40 years." All
+    templates are used in the same number of rows, half of which are correct. Each template has its
+    own range of numbers, from 15..104 for people's ages, as in the paper, to 10000..1500000000.
+    The two numbers in a sentence always differ and are sampled log-uniformly: in a range from low
+    to high, n has probability log((n + 1) / n) / log((high + 1) / low).
 
     ``--near 1.1`` samples hard pairs: the larger number is less than 1.1 times the smaller one (up
     to rounding).
 
     Within a template, a pair of numbers appears at most once in each order, and never in two
     splits: a hash of the seed, the template and the numbers determines the split. If a range has
-    too few pairs for its rows (the range for persons has 8,010), other templates get more rows.
+    too few pairs for its rows (15..104 has 8,010), more rows use the other templates.
 
-    ``--templates`` reads your own sentences instead of those in
-    numtok/data/tasks/templates/comparison.toml. The group is ``template``.
+    ``--templates`` reads your own sentences instead of
+    numtok/data/tasks/templates/comparison.toml. Rows have the group ``template``.
 
     >>> made = ComparisonTask().unit(0, TaskSplit("train", 1), 0)
     >>> print(made.rows.decode().strip())  # doctest: +NORMALIZE_WHITESPACE

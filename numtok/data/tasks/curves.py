@@ -50,9 +50,9 @@ _NOISIEST = 1e300  # samples are several times larger and must be finite
 class Curves(TableTask):
     """One feature x, uniform on a range, and y = f(x), optionally with Gaussian noise.
 
-    Decoding-based Regression shows plots of such functions (smooth ones, high frequencies, jumps,
-    steep slopes, and values over many orders of magnitude), but gives no formulas or ranges. The
-    choices of ``--curve`` and their ranges of x are:
+    Decoding-based Regression shows plots of such functions (smooth functions, high frequencies,
+    jumps, steep slopes, and values over many orders of magnitude), but gives no formulas or ranges.
+    The choices of ``--curve`` and their ranges of x are:
 
     line: 2x - 1 on [-1, 1]; sine: sin x on [-6, 6]; high-frequency: sin 100x on [-1, 1]; chirp: sin
     x^2 on [0, 12]; kink: |x| on [-1, 1]; steep: tanh 100x on [-1, 1]; step: 1 where x >= 0 and 0

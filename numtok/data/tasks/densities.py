@@ -76,8 +76,9 @@ class Densities(TableTask):
     """One feature x, uniform on [-1, 1], and y sampled from a distribution that depends on x.
 
     Decoding-based Regression shows plots of similar distributions, but gives no formulas. The
-    choices of ``--density`` are mixtures of equal parts. N(m, s) is the normal distribution with
-    mean m and standard deviation s, and U(a, b) is the uniform distribution from a to b:
+    choices of ``--density`` are listed below. Several components form a mixture with equal weights.
+    N(m, s) is the normal distribution with mean m and standard deviation s, and U(a, b) is the
+    uniform distribution from a to b.
 
     crossing: N(x, 0.05) and N(-x, 0.05); branching: N(h, 0.05) and N(-h, 0.05), where h is the
     larger of x and 0; ring: N(h, 0.05) and N(-h, 0.05), where h is the height of the unit circle at

@@ -47,24 +47,26 @@ class _MeasurementKind(TextKind):
 class Measurement(JudgedTask):
     """Questions about the weight or size of several objects, with correct and incorrect answers.
 
-    The task follows NumGPT's Multiple Measurement Estimation (MME). Its 20 objects and 4 templates
-    have the same number of rows each, half of them correct. The multiplier is the number of objects
-    in a question. Correct answers are from ANS_MIN to ANS_MAX, the range for one object times the
-    multiplier. Incorrect answers are below ANS_MIN, down to 0.01 ANS_MIN, or above ANS_MAX, up to
-    100 ANS_MAX (``--reach`` sets the factor 100). All numbers are integers sampled log-uniformly:
-    n from low to high with probability log((n + 1) / n) / log((high + 1) / low). The paper samples
-    the multiplier this way, but does not state its range or the distribution of answers. Here
-    multipliers are from 1 to 100, and incorrect answers are too small as often as too large.
+    The task follows NumGPT's Multiple Measurement Estimation (MME), with 20 objects and 4
+    templates. All objects and templates are used in the same number of rows, half of which are
+    correct. The multiplier is the number of objects in a question. Correct answers are from ANS_MIN
+    to ANS_MAX, the range for one object times the multiplier. Incorrect answers are below ANS_MIN,
+    down to 0.01 ANS_MIN, or above ANS_MAX, up to 100 ANS_MAX (``--reach`` sets the factor 100). All
+    numbers are integers sampled log-uniformly: n from low to high has probability
+    log((n + 1) / n) / log((high + 1) / low). The paper samples the multiplier this way, but does
+    not state its range or the distribution of answers. In this task, multipliers are from 1 to 100,
+    and incorrect answers are equally often too small and too large.
 
     Rows come in pairs with the same question, one with a correct and one with an incorrect answer,
-    so the question alone reveals nothing about the label. Very small and very large answers reveal
-    it. The answer and the object together also reveal something: knowing which answers are correct
-    for 1 to 100 eggs gives 75% accuracy. More multipliers or a smaller reach reduce this leak.
+    so the question alone reveals nothing about the label. Very small and very large answers,
+    however, can be recognized as incorrect. The answer and the object together also reveal part of
+    the label: knowing which answers are correct for 1 to 100 eggs gives 75% accuracy. A larger
+    range of multipliers or a smaller reach reduces this leak.
 
-    No combination of multiplier, object and answer appears twice in the data: a hash of the seed
-    and these three determines the split and the template. ``--templates`` reads your own objects
-    and questions instead of those in numtok/data/tasks/templates/measurement.toml. Groups are
-    ``template`` and ``object``.
+    No combination of multiplier, object and answer appears twice in the data. A hash of the
+    combination and the seed determines the split and the template. ``--templates`` reads your own
+    objects and questions instead of numtok/data/tasks/templates/measurement.toml. Rows have the
+    groups ``template`` and ``object``.
 
     >>> made = Measurement().unit(0, TaskSplit("train", 1), 0)
     >>> print(made.rows.decode().strip())  # doctest: +NORMALIZE_WHITESPACE

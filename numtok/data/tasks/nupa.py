@@ -69,27 +69,27 @@ class NupaTask(TextTask):
     The tasks are arithmetic, comparison, digit tasks and conversion of integers, floats, fractions
     and scientific notation, with exact answers.
 
-    ``--preset published`` has the 44 task keys of the public data. ``paper`` has the 41 tasks of
-    the paper, including ``min`` and ``digit_min`` but not the easier and harder variants.
-    ``value-aware`` has the 38 keys with up to 7 digits that Value-Aware used. ``--tasks`` selects
-    a subset: add (all representations), add_Fraction, or a complete key.
+    ``--preset published`` contains the 44 task keys of the public data. ``paper`` contains the 41
+    tasks of the paper, including ``min`` and ``digit_min`` but not the easier and harder variants.
+    ``value-aware`` contains the 38 keys with up to 7 digits that Value-Aware used. ``--tasks``
+    selects a subset: add (all representations), add_Fraction, or a complete key.
 
     A stratum is a task key with a digit key: the number of digits in an integer, of decimals in a
-    float or a mantissa, or of digits in the longer side of a fraction. Test and validation have as
-    many rows per stratum as the published test split. Train has ``--train`` rows for each of its
-    digit keys, by default the published ones: 1 to 8 (1 to 20 for comparison, digit tasks and
-    conversion). ``--digits 1..4`` uses the digit keys 1 to 4 in all splits. Numbers are sampled as
-    the paper describes. If fewer different questions exist than are requested, a stratum contains
-    nearly all of them. If the counts of such a stratum are not published, at most a tenth of its
-    questions go to test, and at most a tenth to validation.
+    float or a mantissa, or of digits in the longer side of a fraction. The number of test and
+    validation rows per stratum is that of the published test split. The train split has ``--train``
+    rows for each of its digit keys, by default the published digit keys: 1 to 8 (1 to 20 for
+    comparison, digit tasks and conversion). ``--digits 1..4`` uses the digit keys 1 to 4 in all
+    splits. Numbers are sampled as the paper describes. If fewer different questions exist than are
+    requested, a stratum contains nearly all of them. If the row count of such a stratum is not
+    published, at most a tenth of its questions are in test, and at most a tenth in validation.
 
     No question is repeated within a stratum or shared between splits. If swapping the operands does
     not change the answer, the two orders (12 + 7 and 7 + 12) never occur in different splits. A
-    stratum depends only on the seed and its own counts, so the test split does not change with
-    other settings. The order of rows is random within a unit of a split.
+    stratum depends only on the seed and its own row counts, so other settings do not change the
+    test split. The order of rows is random within each unit of a split.
 
     The published answers to ``sig`` are rounded by looking only at the next digit, so they are
-    wrong after a 5 or a carry; ``--rounding correct`` rounds half to even. Rows have the target
+    wrong after a 5 or a carry; ``--rounding correct`` rounds ties to even. Rows have the target
     ``answer`` (two numbers for a fraction), the groups ``task``, ``operation``, ``representation``
     and ``digits``, and the fields ``operands``, ``operand_spans`` and ``gold``.
 
@@ -265,7 +265,7 @@ def variants(key: Key) -> list[Key]:
 
 
 def tested(seed: int, stratum: _Stratum) -> list[Question]:
-    """Return the test questions of a stratum."""
+    """Return the test questions of a stratum (a task key with a digit key)."""
     return _dealt(seed, stratum._replace(validation=0), frozenset())[0]
 
 

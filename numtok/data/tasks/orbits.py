@@ -82,7 +82,7 @@ class _SeenRanges:
 
 
 def draw_evenly(ranges: tuple[Range, ...], position: Floats) -> Floats:
-    """Map uniform numbers ``position`` [n] in [0, 1) to values [n], uniform on a union of ranges.
+    """Map uniform numbers [n] in [0, 1) to uniform values [n] on a union of ranges.
 
     >>> draw_evenly((Range(0, 1), Range(2, 4)), np.array([0.0, 0.5, 0.75])).tolist()
     [0.0, 2.5, 3.25]
@@ -110,12 +110,12 @@ def number_form(figures: int) -> str:
 class Orbits(TextTask):
     """Planets around a star: their orbital elements, a step size, and positions at every step.
 
-    The planets, like those of xVal, have masses m in units of the star's mass, semi-major axes a
-    evenly spaced from 1 to a sampled value, eccentricities e, and longitudes theta. In 30% of the
-    rows, all longitudes are 0. The order of the planets is shuffled. REBOUND's IAS15 integrates
-    their motion with G = 1, so a circular orbit of radius 1 takes 2 pi. The text gives a, e x 20
-    and m x 1e5 of each planet, the step size, and (x, y) of each planet at each time. Rows in which
-    x or y reaches ``bound`` are resampled.
+    Planets have masses m in units of the star's mass, semi-major axes a evenly spaced from 1 to a
+    sampled value, eccentricities e, and longitudes theta, as in xVal. In 30% of the rows, all
+    longitudes are 0. The order of the planets is random. REBOUND's IAS15 integrates their motion
+    with G = 1, so a circular orbit of radius 1 takes 2 pi. The text contains a, e x 20 and m x 1e5
+    of each planet, the step size, and (x, y) of each planet at each time. Rows in which x or y
+    reaches ``bound`` are resampled.
 
     Numbers have exactly seven significant digits, about the precision of float32. Three digits
     would be too few: a mass larger by 1e-5 moves planets by at most about 0.001. The fixed number
@@ -125,20 +125,21 @@ class Orbits(TextTask):
     Splits named ``ood-stepsize`` and ``ood-a1`` have values that no other split has:
 
     - The step sizes of all other splits are ``--steps 0.3/0.4/0.5/0.6/0.7``, equally likely
-      (intervals also work: ``0.3..0.4/0.6..0.7``). The number of points is then sampled such that
-      the time span stays in its range. In ``ood-stepsize``, step sizes are uniform in the gaps
-      between those values. The public sampler draws the time span and the number of points as
-      integers (``--steps public``). This gives 262 step sizes with almost no gaps between them.
+      (intervals also work: ``0.3..0.4/0.6..0.7``). Given the step size, the number of points is
+      sampled such that the time span stays in its range. In ``ood-stepsize``, step sizes are
+      uniform in the gaps between the values of ``--steps``. The public sampler samples the time
+      span and the number of points as integers (``--steps public``), which results in 262 step
+      sizes with almost no gaps between them.
     - In all other splits, a of planet0 is 1 or at least 1 + (1.5 - 1) / (4 - 1) = 1.167, because
       the published outer orbit starts at 1.5 and there are at most four planets. With up to five
       planets, as in the public sampler (``--planets 2..5``), the gap would end at 1.125, not at the
       1.16 of the paper. In ``ood-a1``, planet0 is the innermost planet, its a is uniform in the
-      gap, and the others are evenly spaced from there, so no planet has a = 1.
+      gap, and the other planets are evenly spaced beyond it, so no planet has a = 1.
 
-    In both splits, values keep a distance of a twentieth of the gap from the ends of the gap. Rows
-    have the targets ``stepsize`` and ``a``, ``e`` and ``m`` of planet0, and the group ``planets``.
-    The counts report resampled rows (out of bounds or not integrable), and rows with close
-    encounters, in which two planets are within their mutual Hill radius at some time.
+    In both splits, values are at least a twentieth of the gap away from its ends. Rows have the
+    targets ``stepsize`` and ``a``, ``e`` and ``m`` of planet0, and the group ``planets``. The
+    counts include resampled rows (out of bounds or not integrable), and rows with close encounters,
+    in which two planets are within their mutual Hill radius at some time.
 
     >>> made = Orbits(planets=Range(2, 2), figures=3).unit(0, TaskSplit("train", 1), 0)
     >>> print(made.rows.decode()[24:195], "...")  # doctest: +NORMALIZE_WHITESPACE
@@ -276,7 +277,7 @@ class Orbits(TextTask):
     ) -> Iterator[PlanetarySystem]:
         """Yield a randomly sampled planetary system for each of the given rows of a split.
 
-        Each ``attempt`` gives different samples.
+        Different values of ``attempt`` give different samples.
         """
         most = int(self.planets.high)
         drawn = uniforms_of_rows(f"orbits {split} {attempt} {seed}", rows, 7 + 4 * most)

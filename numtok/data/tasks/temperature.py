@@ -32,7 +32,7 @@ _YEAR = 366 * 24  # hours
 
 @dataclass(frozen=True)
 class Temperature(DerivedTask):
-    """Temperatures at random stations over a few days, as in xVal; the target is the last step.
+    """Temperatures at random stations over a few days, as in xVal. The last step is the target.
 
     ``--from REF`` is a temperature field, such as one from ``numtok fetch era5``. Each row has 60
     to 90 cells of its grid as stations, and 2 to 4 days in steps of 6 hours, starting at any hour
@@ -44,24 +44,26 @@ class Temperature(DerivedTask):
         'start': [1.0, 0.0, 0.9668, 0.2554]},
         'data': [[-0.9657, 0.2348, 0.4146, ...], ...]}
 
-    The paper's numbers are floats. Here they have at most four decimal places, finer than the
-    resolution of ERA5; ``--decimals 7`` gives all digits. Values are standardized with the mean and
-    standard deviation over all cells and times of the train split; ``numtok show`` prints both.
+    The numbers in the paper are floats. In this task, they have at most four decimal places, which
+    is finer than the resolution of ERA5; ``--decimals 7`` writes all digits. Values are
+    standardized with the mean and standard deviation over all cells and times of the train split;
+    ``numtok show`` prints both.
 
-    A window is the time range of a row. Each split has its own period, in proportion to its size:
-    train first, then validation, then others, and test last. Periods are separated by gaps as long
-    as the longest window, and every window lies within one period, so splits share no times. Rows
-    are spread evenly over the windows of a period; 32 consecutive rows of a file are close in time.
+    A window is the time range of a row. Each split has its own period, whose length is proportional
+    to the size of the split: train first, then validation, then others, and test last. Periods are
+    separated by gaps as long as the longest window, and every window lies within one period, so
+    splits share no times. Rows are spread evenly over the windows of a period; blocks of 32
+    consecutive rows in a file are close in time.
     No two rows have the same window and the same stations. Windows with missing hours are not used.
-    Rows whose last step is on the same day form a cluster, because their targets share the weather
-    of one day.
+    Rows whose last step is on the same day form a cluster, because their targets depend on the
+    same weather.
 
     The values of the last step are the targets ``t``. Rows also have baselines for reports
-    (floors): ``persistence`` is the value one step before, ``daily-persistence`` the value 24 hours
-    before (not visible to models in rows of one day; omitted for steps of 24 hours), and
-    ``climatology`` the mean of the train split at that cell and hour of the day, and in the same
-    month if that split is longer than a year (for train rows, without their own day). Groups are
-    ``hour`` (UTC) of the last step and ``days``.
+    (floors): ``persistence`` is the value one step earlier, ``daily-persistence`` is the value 24
+    hours earlier (not visible to models in rows of one day; omitted for steps of 24 hours), and
+    ``climatology`` is the mean over the train split at the same cell and hour of the day, and in
+    the same month if the train split is longer than a year (for train rows, excluding their own
+    day). Groups are ``hour`` (UTC) of the last step and ``days``.
 
     >>> spec_of(Temperature(stations=Range(8, 12), days=Range(2, 2)))
     'temperature,stations=8..12,days=2'

@@ -19,9 +19,8 @@ _INSIDE = erf(_CUT / sqrt(2))  # probability mass on [0, 1]
 class TruncatedGaussian(TableTask):
     """A normal distribution with mean 0.5 and standard deviation 0.25, truncated to [0, 1].
 
-    The target does not depend on the only feature, x, which is 0 in every row. A model therefore
-    learns a single density f. The error of a histogram with 2^k bins and N rows is known (Theorem 1
-    of Decoding-based Regression)::
+    The only feature, x, is 0 in every row, so a model learns a single density f. The error of a
+    histogram with 2^k bins and N rows is known (Theorem 1 of Decoding-based Regression)::
 
         integral of (f - histogram)^2
             =  2^-2k / 12 * slope_squared + 2^k / N - squared / N

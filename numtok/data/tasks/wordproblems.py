@@ -92,17 +92,16 @@ class Wordproblems(JudgedTask):
     """Short stories with two numbers, a question about their sum or difference, and an answer.
 
     The task follows NumGPT's Math Word Problem Addition and Subtraction (MWPAS), with 20 templates,
-    ten per operation, that have the same number of rows each. With ``--form judge`` (the default),
+    ten per operation, all used in the same number of rows. With ``--form judge`` (the default),
     half of the answers are correct and rows are labeled. With ``--form generate``, all answers are
-    correct, and the answer is the target of generation (``targets``, ``answer_start``), without a
-    label.
+    correct, and models generate the answer (``targets``, ``answer_start``) instead of a label.
 
-    Both numbers are sampled log-uniformly from ``--numbers``: n from low to high with probability
+    Both numbers are sampled log-uniformly from ``--numbers``: n from low to high has probability
     log((n + 1) / n) / log((high + 1) / low). Answers are at least 1, except in two stories in which
-    they may be 0 or negative (an overdrawn account, a loss). The paper does not state the range.
-    With 1..100000, about as many answers exceed 10,000 as in the paper (6,850 of 20,000). The paper
-    uses only these for generation. ``--answers 10001..inf`` selects that subset, for right and
-    wrong answers.
+    they may be 0 or negative (an overdrawn account, a loss). The paper does not state the range of
+    the numbers. With 1..100000, about as many answers exceed 10,000 as in the paper (6,850 of
+    20,000). For generation, the paper only uses answers above 10,000; ``--answers 10001..inf``
+    selects this subset, for right and wrong answers.
 
     The paper does not state how wrong answers are generated, which determines the difficulty.
     ``--wrong`` is one of:
@@ -111,16 +110,17 @@ class Wordproblems(JudgedTask):
       (``--off``, 1% to 100%), but at least 1 away from it.
     - ``digit``: the right answer with one digit changed.
     - ``drawn``: the right answer for other numbers in the same story.
-    - ``operation``: the result of the other operation, for differences without its sign.
+    - ``operation``: the absolute value of the result of the other operation.
 
     Wrong answers of the last two kinds can be recognized by their magnitude, without arithmetic.
-    The paper probably did not use them: there, GPT stayed at chance level while NumGPT reached
-    88%. ``near`` gives easy and hard answers; ``--off`` sets the difficulty.
+    The paper probably did not use such answers, because GPT stayed at chance level while NumGPT
+    reached 88%. ``near`` gives easy and hard answers; ``--off`` sets the difficulty.
 
     Within a template, a pair of numbers appears at most once in each order, and never in two
     splits: a hash of the seed, the template and the numbers determines the split, so it is the
-    same for both forms. ``--templates`` reads your own stories instead of those in
-    numtok/data/tasks/templates/wordproblems.toml. Groups are ``template`` and ``operation``.
+    same for both forms. ``--templates`` reads your own stories instead of
+    numtok/data/tasks/templates/wordproblems.toml. Rows have the groups ``template`` and
+    ``operation``.
 
     >>> made = Wordproblems().unit(0, TaskSplit("train", 1), 0)
     >>> print(made.rows.decode().strip())  # doctest: +NORMALIZE_WHITESPACE

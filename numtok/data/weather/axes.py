@@ -1,9 +1,9 @@
 """Select time steps, latitudes and longitudes of a grid by value, regardless of their order.
 
-Public stores and files differ: latitudes run from north to south or the other way, longitudes are
-in 0..360 or -180..180, and a window may cross the seam of either. Each function takes the stored
-values of one axis and returns the selected indices, in the order in which a field stores them, with
-their values. Unlike in xarray's ``sel``, windows may cross the seam, float32 coordinates are
+Public stores and files differ: latitudes run from north to south or from south to north, longitudes
+are in 0..360 or -180..180, and a window may cross the seam of either range. Each function takes the
+stored values of one axis and returns the selected indices and values, in the order in which a field
+stores them. Unlike with xarray's ``sel``, windows may cross the seam, float32 coordinates are
 rounded to decimals, and a window that extends beyond the data raises an error.
 """
 
@@ -23,10 +23,10 @@ _MONTH = np.timedelta64(27, "D")
 
 @dataclass(frozen=True)
 class Area:
-    """A window of latitudes and longitudes, ends included, written N,W,S,E.
+    """A window of latitudes and longitudes, written N,W,S,E; the bounds are included.
 
-    It extends from W eastward to E. W is normalized to [-180, 180), so that the same cells always
-    give the same window.
+    The window extends eastward from W to E. W is normalized to [-180, 180), so that windows of the
+    same cells are equal.
 
     >>> Area.parse("58,350,50,2")  # across Greenwich
     Area(north=58.0, west=-10.0, south=50.0, east=2.0)
@@ -66,14 +66,14 @@ class Area:
 
 @dataclass(frozen=True)
 class Period:
-    """A range of days in UTC, ends included, written 2019-03-01..2019-03-31, or a single day."""
+    """A day, or a range of days such as 2019-03-01..2019-03-31 (both included), in UTC."""
 
     first: np.datetime64
     last: np.datetime64
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse ``FIRST..LAST`` or one day. Raises UsageError if the period is invalid."""
+        """Parse ``FIRST..LAST`` or a single day. Raises UsageError if the period is invalid."""
         first, dots, last = text.partition("..")
         ends = [first, last if dots else first]
         try:
@@ -147,13 +147,13 @@ def longitude_window(
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Select the longitudes in an area from ``values`` (degrees, [n]).
 
-    Returns the indices [k] and the longitudes [k], from west to east without a jump.
+    Returns the indices [k] and the longitudes [k], increasing from west to east.
 
     >>> indices, values = longitude_window(np.array([0.0, 1, 2, 358, 359]), None)
     >>> indices.tolist(), values.tolist()
     ([3, 4, 0, 1, 2], [-2.0, -1.0, 0.0, 1.0, 2.0])
 
-    Raises UsageError if the grid does not cover the area or has no longitude in it.
+    Raises UsageError if the area extends beyond the grid or contains none of its longitudes.
     """
     if not np.isfinite(values).all():
         raise DataError("a longitude is NaN or infinite")
@@ -200,10 +200,10 @@ def time_steps(
 ) -> NDArray[np.intp]:
     """Return the indices of the time steps in a period.
 
-    If ``every`` is given, only steps at multiples of this many hours of the day are selected.
-    ``times`` are datetime64[m]. Raises UsageError if the period extends beyond the times, or if the
-    data lacks hours that ``every`` requires. Raises DataError if the times do not increase or are
-    monthly.
+    If ``every`` is given, only hours of the day that are multiples of ``every`` are selected.
+    ``times`` are datetime64[m]. Raises UsageError if the period extends beyond the times, or if
+    ``every`` requires hours that the data lacks. Raises DataError if the times do not increase or
+    are monthly.
     """
     if not len(times) or np.isnat(times).any():
         raise DataError("its time axis is empty, or has steps without a time")
@@ -243,9 +243,9 @@ def expected_steps(
 ) -> NDArray[np.datetime64]:
     """Return the times that the selected days would have if no step were missing.
 
-    Each day, including the first and the last, is expected to have every hour of the day that
-    occurs anywhere in ``times``, the whole axis. If ``every`` is given, only multiples of this many
-    hours are expected. ``selected`` are the times selected by :func:`time_steps`.
+    Each day, including the first and the last, is expected to contain every hour of the day that
+    occurs anywhere in ``times``, the entire axis. If ``every`` is given, only hours that are
+    multiples of ``every`` are expected. ``selected`` are the times selected by :func:`time_steps`.
 
     >>> axis = np.array(["2019-03-01T12", "2019-03-03T00", "2019-03-03T12"], "datetime64[m]")
     >>> expected_steps(axis, axis, None, None)[:3].astype(str).tolist()

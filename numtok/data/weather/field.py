@@ -1,4 +1,4 @@
-"""Weather fields: one variable on a grid of latitude and longitude at many times, as a zarr group.
+"""Weather fields: a variable on a latitude-longitude grid at many times, stored as a zarr group.
 
 ::
 
@@ -89,7 +89,8 @@ def physical_range(variable: str, units: str) -> tuple[float, float]:
 class Block(NamedTuple):
     """Whole days of a field that are read at once: steps ``begin <= step < end``.
 
-    ``requests`` is the number of objects to request from the source, ``bytes`` their unpacked size.
+    ``requests`` is the number of objects to request from the source, and ``bytes`` is their total
+    unpacked size.
     """
 
     begin: int
@@ -104,7 +105,7 @@ class FieldSteps(NamedTuple):
     values [n, latitude, longitude]
         NaN if missing.
     preliminary [n]
-        True for steps that the publisher will replace within months.
+        True for steps whose values the publisher will replace with final ones within a few months.
     """
 
     values: NDArray[np.float32]
@@ -118,13 +119,13 @@ class OpenField:
     attributes
         ``units`` and ``long_name`` of the variable.
     times
-        Times that the source has (datetime64[m], UTC, ascending).
+        Times for which the source has values (datetime64[m], UTC, ascending).
     expected
-        Times that the source should have. A day that lacks one of them has a gap.
+        Times for which values are expected. A day without values for one of them is incomplete.
     latitudes, longitudes
         Increasing degrees (float64); longitudes do not wrap around.
     blocks
-        Blocks that contain all steps, in order.
+        Consecutive blocks that together contain all steps.
     read
         Function that reads the steps ``begin <= step < end``; it raises StoreError or DataError.
     """
@@ -159,7 +160,7 @@ def object_name(variable: str, index: int) -> str:
 def object_bytes(values: NDArray[np.float32]) -> bytes:
     """Pack the values of at most STEPS steps [n, latitude, longitude] into the bytes of an object.
 
-    None of the values may be NaN.
+    The values must not be NaN.
     """
     from numcodecs import Blosc  # type: ignore[import-untyped]
 
@@ -233,7 +234,7 @@ def _create(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Field:
-    """A stored field: its location and its axes. Values are only read by :meth:`read`."""
+    """A stored field: its location and its axes. Values are not read until :meth:`read`."""
 
     folder: Path
     hours: NDArray[np.int64]  # [times] since 1970-01-01 UTC, increasing
@@ -296,7 +297,7 @@ class Field:
     def read(self, begin: int, end: int) -> NDArray[np.float64]:
         """Read the values [end - begin, cells] of time steps ``begin <= step < end``.
 
-        Raises StoreError if the values cannot be read, and DataError if one is missing.
+        Raises StoreError if the values cannot be read, and DataError if a value is missing.
         """
         stored = _opened(self.folder.absolute())[1][self.variable]
         values = np.empty((end - begin, self.cells))

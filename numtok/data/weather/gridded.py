@@ -1,4 +1,4 @@
-"""Read one variable from an opened data set as a field, in blocks of whole days.
+"""Read a variable from an opened data set as a field, in blocks of whole days.
 
 Import this module only after checking that xarray and zarr are installed.
 """
@@ -38,12 +38,12 @@ _FINAL = 1  # the expver of ERA5; 5 is that of ERA5T, which it replaces
 
 
 class Layout(NamedTuple):
-    """A variable and the names of its dimensions for time, latitude and longitude.
+    """A variable, and the names of its dimensions for time, latitude and longitude.
 
-    The ERA5 version ``expver`` may be a fourth dimension.
+    ``expver``, the version of ERA5, may be a fourth dimension.
 
     times
-        Time at which the values of each step are valid, datetime64[m].
+        Valid time of each step, datetime64[m].
     preliminary
         True for each step that the data set marks as preliminary (ERA5T).
     """
@@ -77,7 +77,7 @@ def stored_name(dataset: xr.Dataset, variable: str) -> str:
 def layout(array: xr.DataArray) -> Layout:
     """Find the dimensions and the times of a variable.
 
-    Raises DataError unless it has times and a regular grid of latitude and longitude.
+    Raises DataError if the variable lacks times or a regular latitude-longitude grid.
     """
     if "date" in array.dims:
         raise DataError(
@@ -157,7 +157,7 @@ _MOST = 64 << 20  # maximum bytes of a block's values; then objects are download
 
 @dataclass(frozen=True)
 class Window:
-    """The requested part of a data set. None selects a whole axis."""
+    """The requested part of a data set. None selects the whole axis."""
 
     variable: str
     area: Area | None
@@ -193,15 +193,15 @@ class Gridded:
     """The requested window of an opened data set.
 
     expected
-        Times that the window should have; see :class:`OpenField`.
+        Times for which values are expected; see :class:`OpenField`.
     shape
-        Length of one stored object (chunk or shard) along each dimension; for a file, only along
+        Length of a stored object (chunk or shard) along each dimension; for a file, only along
         time.
     stored
-        Zarr array that gives the keys of these objects; None for a file.
+        Zarr array from which the keys of the objects are computed; None for a file.
     preliminary
         bool[n], True for time steps with preliminary data (ERA5T); all False if the data set does
-        not mark them.
+        not mark preliminary data.
     """
 
     opened: Opened
@@ -232,9 +232,9 @@ class Gridded:
         )
 
     def files(self, root: Path) -> list[Path]:
-        """Return the files of a store in the folder ``root`` that are needed for the window.
+        """Return the files that the window requires from the store in the folder ``root``.
 
-        These are metadata, coordinates, and objects with values.
+        These are metadata, coordinates, and objects that contain values.
         """
         own = [root, root / str(self.array.name)]
         files = {path for folder in own for path in folder.iterdir() if is_metadata(path.name)}
@@ -247,8 +247,8 @@ class Gridded:
     def keys(self, begin: int, end: int) -> Iterator[tuple[int, list[str]]]:
         """Yield the stored objects that contain the steps ``begin <= step < end``.
 
-        Each item is the position of objects along the time axis, and the keys of all objects at
-        that position.
+        Each item consists of a position along the time axis, counted in objects, and the keys of
+        all objects at that position.
         """
         if self.stored is None:
             return

@@ -1,8 +1,8 @@
 """Read the objects of a zarr store with retries, and check that they are complete.
 
-zarr reads a missing object as fill values, and Blosc silently unpacks a truncated one to wrong
-values (seen with numcodecs 0.16). This store therefore records missing objects and checks the
-length of the others.
+zarr reads a missing object as fill values, and Blosc silently unpacks a truncated object to wrong
+values (observed with numcodecs 0.16). The store in this module therefore records missing objects
+and raises an error for truncated ones.
 
 Import this module only after checking that zarr is installed.
 """
@@ -34,9 +34,9 @@ class Objects(WrapperStore[Store]):
     """A read-only zarr store that retries requests and records missing objects.
 
     missing
-        Keys that were requested and do not exist.
+        Keys that were requested but do not exist.
     packed
-        Keys of arrays, ending in ``/``, whose objects are Blosc buffers; set by the caller.
+        Key prefixes, ending in ``/``, of arrays whose objects are Blosc buffers; set by the caller.
     """
 
     def __init__(self, store: Store, location: str, attempts: int) -> None:
@@ -112,7 +112,7 @@ def unreadable(what: str, location: str, error: Exception | None) -> NumtokError
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Silence all warnings in a block of code, because libraries warn about intended uses."""
+    """Silence all warnings in a ``with`` block, because libraries warn about intended uses."""
     with warnings.catch_warnings(action="ignore"):
         yield
 

@@ -42,8 +42,8 @@ def opened(location: str, variable: str, quota: Quota) -> Iterator[Opened]:
     """Open the data set at a path or an address.
 
     In a zip, the file that contains ``variable`` (a public name) is opened. Raises UsageError if a
-    library is missing or a zip exceeds the quota, DataError if the file is damaged or has another
-    format, and StoreError if the network or a store fails.
+    library is missing or a zip exceeds the quota, DataError if the file is damaged or its format is
+    not supported, and StoreError if the network or a store fails.
     """
     with ExitStack() as stack:
         if "://" in location or Path(location).is_dir():
