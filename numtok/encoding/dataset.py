@@ -45,7 +45,7 @@ class Answer(NamedTuple):
 class EncodedSplit:
     """One split of encoded data: ``n`` rows with ``t`` tokens and ``m`` numbers in total.
 
-    ``token_rows`` and ``number_rows`` are offsets, int64[n + 1]: row r has the tokens
+    ``token_rows`` and ``number_rows`` are offsets, int64[n + 1]: the tokens of row r are
     ``tokens[token_rows[r]:token_rows[r + 1]]``.
     """
 
@@ -113,7 +113,7 @@ class EncodedSplit:
         order. None selects all rows.
 
         Rows are drawn by hashing their ids, so every encoding of the same data yields the same
-        sample. Clusters are never divided. The sample contains at least one cluster, even if that
+        sample. Clusters are never split. The sample contains at least one cluster, even if that
         cluster has more than ``rows`` rows.
         """
         if rows is None or rows >= len(self):
@@ -293,8 +293,8 @@ def read_column(shards: Sequence[Path], ids: TokenIds, name: str) -> "Generator[
 
 
 def bytes_of(shards: Sequence[Path], ids: TokenIds) -> int:
-    """Return the approximate memory, in bytes, that the tokens and numbers in the given shards
-    need."""
+    """Return the approximate amount of memory, in bytes, needed for the tokens and numbers in the
+    given shards."""
     size = 0
     for path in shards:
         with opened_shard(path, ids) as file:

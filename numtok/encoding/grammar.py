@@ -69,7 +69,7 @@ class Grammar:
         return np.fromiter(map(self._state, prefixes), np.int64, len(prefixes))
 
     def masks(self, states: Ints) -> Bools:
-        """Return which tokens may follow in each state, bool[n, vocabulary]."""
+        """Return a mask of the tokens that may follow in each state, bool[n, vocabulary]."""
         masks = [self._masks[state] for state in states.tolist()]
         return np.array(masks, np.bool_).reshape(len(masks), len(self.scheme.vocabulary()))
 
@@ -94,7 +94,7 @@ class Paths:
 
     >>> paths = Paths(Grammar(SCHEMES.build("p1000")), 3)
     >>> paths.extend(np.array([0, 1, 0]))
-    >>> paths.states()  # after any sign the same tokens are allowed
+    >>> paths.states()  # the same tokens may follow either sign
     array([0, 0, 0])
     """
 
@@ -196,7 +196,8 @@ class Support:
             as in a masked language model.
 
         The logits at each position are normalized over the tokens that the grammar allows after the
-        preceding ones. The computation needs 2 * n * m * 8 bytes of memory, so pass rows in chunks.
+        preceding ones. The computation needs 2 * n * m * 8 bytes of memory, so process many rows in
+        chunks.
         """
         total = np.zeros((len(logits), 1))
         for position, level in enumerate(self.levels):

@@ -1,6 +1,6 @@
 """shards: writes Parquet shards with page checksums and row groups of a few MiB.
 
-The SHA-256 digest of each shard is computed during writing.
+The SHA-256 digest of each shard is computed while the shard is written.
 """
 
 from contextlib import suppress
@@ -35,7 +35,7 @@ def beside(folder: Path, what: str, unit: int, ending: str) -> str:
 
 
 class ShardWriter:
-    """Writer of one shard. Rows are added as tables, and the bounds of row groups depend only on
+    """Writer of one shard. Rows are added as tables, and the row-group boundaries depend only on
     the sizes of these tables."""
 
     def __init__(self, folder: Path, name: str, schema: "pa.Schema") -> None:
@@ -107,8 +107,8 @@ class Shards:
         self._open: dict[str, ShardWriter] = {}
 
     def write(self, name: str, table: "pa.Table") -> None:
-        """Add rows to the shard ``<name>-<unit>.parquet``. A shard whose name is ``apart`` is in a
-        separate folder."""
+        """Add rows to the shard ``<name>-<unit>.parquet``. A shard whose name is ``apart`` is
+        written to a separate folder."""
         if not table.num_rows:
             return
         if name not in self._open:

@@ -146,7 +146,7 @@ def _numbers(unit: Unit, screening: Screening, policy: NumeralPolicy) -> Iterato
 
 
 def in_train(rows: "pa.Array[Any]", splits: Categories) -> "pa.Array[Any]":
-    """Return the rows of a column [n] that are in the train split. ``splits`` gives the split of
+    """Return the rows of a column [n] that are in the train split. ``splits`` contains the split of
     each row."""
     keep = dict(splits.places()).get(TRAIN, np.empty(0, np.int64))
     return rows if len(keep) == len(rows) else rows.take(column(keep))

@@ -1,4 +1,4 @@
-"""tables: compiled assignment of numbers to columns, in rows that consist of lines of a table.
+"""tables: compiled function that assigns numbers in lines of a table to columns.
 
 A row is treated as lines of a table (``Berlin,12.35,-99.1``) if one of ``, ; tab |`` is next to its
 numbers, and if it has more cells that are a single number than cells that mix words and numbers
@@ -95,7 +95,7 @@ def columns(texts, spans, placed, codes, tree, fields):  # type: ignore[no-untyp
     """Assign each number to its column, in rows that consist of lines of a table and are not yet
     ``placed``.
 
-    These rows are marked as placed, and their number is returned. ``fields`` receives the node of
+    Marks these rows as placed, and returns the number of such rows. ``fields`` receives the node of
     each number. ``codes`` is working memory.
     """
     first = np.int64(0)

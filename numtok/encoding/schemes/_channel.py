@@ -85,8 +85,8 @@ class ValuedScheme(SingleTokenScheme):
 
     @abstractmethod
     def held(self, values: Floats) -> Channel:
-        """Return the channel [n] for values float64[n]. A value beyond :attr:`bounds` must stay
-        beyond them."""
+        """Return the channel values [n] of numbers, float64[n]. A number outside :attr:`bounds`
+        must remain outside when it is converted."""
 
     @property
     def factors(self) -> Floats:
@@ -155,7 +155,8 @@ class EveryFloat(ValuedScheme):
 
 class MantissaScheme(SingleTokenScheme):
     """Base class for schemes that write the exponent of a number as its single token and store the
-    signed mantissa in the channel. Subclasses choose the embedder and have the field ``exponents``.
+    signed mantissa in the channel. Subclasses choose the embedder and define the field
+    ``exponents``.
 
     In addition to the tokens for ``exponents``, one token stands for all smaller exponents and one
     for all larger ones. The NumGPT paper calls them -INF and +INF. Here they are called
