@@ -1,6 +1,6 @@
 """channel: prepares numbers as input to schemes and as training targets for value heads.
 
-The module also counts inexact numbers: those that cannot be stored exactly as written in a scheme's
+The module also counts inexact numbers, which cannot be stored exactly as written in a scheme's
 value channel or in the float64 column ``numbers``.
 """
 

@@ -110,7 +110,7 @@ class EncodedSplit:
 
     def drawn(self, rows: int | None) -> Ints:
         """Return the indices of a random sample of at most ``rows`` rows, int64[k] in ascending
-        order. None selects all rows.
+        order. If ``rows`` is None, all rows are selected.
 
         Rows are drawn by hashing their ids, so every encoding of the same data yields the same
         sample. Clusters are never split. The sample contains at least one cluster, even if that
@@ -170,8 +170,8 @@ class EncodedSplit:
             Token ids of the codec that the shards were encoded with (``Codec.ids``).
         spill
             Folder for memory-mapped files of tokens and numbers, if the split does not fit into
-            memory. The folder must exist as long as the result is used. None keeps everything in
-            memory.
+            memory. The folder must exist as long as the result is used. If None, everything is kept
+            in memory.
 
         Raises StoreError if a file is damaged or the disk is full, and DataError if the split has
         no rows.

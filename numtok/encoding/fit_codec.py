@@ -66,8 +66,8 @@ class FittedCodec(NamedTuple):
         Names of the optional columns (:attr:`RowColumns.more_columns`) in the rows that were read
         for fitting.
     learnt_from
-        Counts of the numbers in the train split and of those that the scheme was fitted on. Empty
-        if the scheme was not fitted.
+        Counts of the numbers in the train split and of the numbers that the scheme was fitted on.
+        Empty if the scheme was not fitted.
     """
 
     codec: Codec
@@ -95,8 +95,8 @@ class Unfitted:
         normalize: str | None = None,
         text_tokenizer: str | None = None,
     ) -> "Unfitted":
-        """Create the settings from a scheme and the specs of the other parts. None selects the
-        default for a part.
+        """Create the settings from a scheme and the specs of the other parts. If a spec is None,
+        the default is used.
 
         ``text_tokenizer`` may be anything that :func:`text_tokenizer_of` accepts.
 
@@ -146,7 +146,7 @@ class Unfitted:
 
         advance
             Function that starts a named pass over all units. It returns a function to be called
-            with the bytes and rows of each finished unit.
+            with the number of bytes and rows of each finished unit.
         """
         scheme = self.scheme
         if self.text_tokenizer.needs_sample or self.normalizer.fitted or needs_sample(scheme):

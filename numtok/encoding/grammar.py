@@ -1,17 +1,17 @@
 """grammar: well-formed token sequences in a scheme, for constrained decoding and exact
 distributions.
 
-``Scheme.next`` returns the tokens that may follow a single prefix. :class:`Grammar` handles
-thousands of prefixes at once: many prefixes have the same continuations, so each distinct set of
-continuations is stored as a state. :class:`Paths` tracks the states of numbers that are read in
-parallel. If all numbers have the same length, :class:`Support` lists every number with its interval
-of values, so that model logits give a probability for each number::
+``Scheme.next`` returns the tokens that may follow one prefix. :class:`Grammar` handles thousands of
+prefixes at once: many prefixes have the same continuations, so each distinct set of continuations
+is stored as a state. :class:`Paths` tracks the states of numbers that are read in parallel. If all
+numbers have the same length, :class:`Support` lists every number with its interval of values, so
+that model logits give a probability for each number::
 
     grammar = Grammar(SCHEMES.build("p1000"))
     support = Support.of(grammar)                       # 28,800 numbers and 8 extras
     log_mass = support.log_probabilities(logits)        # [n, 28808]
 
-Token ids are local, as in ``schemes.base``. Logits are those of the scheme's own tokens. If a model
+Token ids are local, as in ``schemes.base``. Logits cover only the scheme's own tokens. If a model
 has logits for the whole vocabulary, pass ``logits[..., codec.number_first : codec.text_first]``.
 """
 

@@ -159,7 +159,7 @@ class GridScheme(Scheme):
 
     def span(self, prefix: tuple[int, ...]) -> Bounds:
         """Return the interval of values that the token indices of an ordinary number represent. If
-        the scheme is contiguous, a prefix is accepted as well."""
+        the scheme is contiguous, prefixes are also accepted."""
         (low,), (high,) = (ends.tolist() for ends in self.spans(np.array([prefix])))
         return Bounds(low, high)
 
@@ -281,8 +281,8 @@ class GridScheme(Scheme):
         return self.span(self._prefix(tokens))
 
     def cells(self, tokens: NDArray[np.integer[Any]]) -> tuple[Floats, Floats]:
-        """Return :meth:`interval` for many complete numbers at once: low and high ends, float64[n]
-        each.
+        """Return the intervals of many complete numbers (see :meth:`interval`): low and high ends,
+        float64[n] each.
 
         tokens
             int64[n, tokens_per_number], local ids.

@@ -54,8 +54,8 @@ class NumberPattern:
     signs
         Allowed signs: any of ``+``, ``-`` and U+2212. The sign is always optional.
     groups, exponent, percent
-        Whether commas between groups of thousands (``1,234``), an exponent (``1e5``) and a percent
-        sign are allowed.
+        True to allow commas between groups of thousands (``1,234``), an exponent (``1e5``) and a
+        percent sign, respectively.
 
     Raises UsageError if a minimum exceeds its maximum, or if any other sign is given.
     """

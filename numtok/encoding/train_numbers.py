@@ -29,8 +29,8 @@ KEPT = 1 << 19  # numbers
 
 
 class NumberSample:
-    """Uniform sample of numbers as written: all numbers or, if there are more, the 524,288 with the
-    smallest hashes (see :mod:`numtok.encoding.number_sample`).
+    """Uniform sample of numbers as written: all numbers, or the 524,288 with the smallest hashes if
+    there are more (see :mod:`numtok.encoding.number_sample`).
 
     The sample depends neither on how the data is divided into parts nor on the order of the parts.
     Numbers of more than 1,024 bytes are counted, but never sampled.

@@ -351,8 +351,8 @@ def _clip_error(batch: RowBatch, encoded: EncodedTexts, losses: "pa.Table") -> D
 
 
 class RejectedRows:
-    """Writer of the rejected rows of a unit, with their reasons, to a JSONL file. The file is
-    created when the first row is written.
+    """Writes the rejected rows of a unit, with the reasons, to a JSONL file. The file is created
+    when the first row is written.
 
     The key ``file`` in a line is the index of the input file, as in row ids. Renaming input files
     therefore does not change the artifact.

@@ -2,8 +2,9 @@
 
 A row is treated as lines of a table (``Berlin,12.35,-99.1``) if one of ``, ; tab |`` is next to its
 numbers, and if it has more cells that are a single number than cells that mix words and numbers
-(``12 Main Street``). A date counts as neither. Blanks around a number are ignored, except after a
-comma: ``1, 2`` is a list in a sentence. Separators within double quotes are treated as text.
+(``12 Main Street``). A date counts as neither kind of cell. Blanks around a number are ignored,
+except after a comma: ``1, 2`` is a list in a sentence. Separators within double quotes are treated
+as text.
 """
 
 import numpy as np

@@ -162,7 +162,7 @@ class MantissaScheme(SingleTokenScheme):
     for all larger ones. The NumGPT paper calls them -INF and +INF. Here they are called
     ``UNDERFLOW`` and ``OVERFLOW``, because infinities have their own tokens. Numbers with these two
     tokens also keep their mantissa in the channel. Zero has mantissa 0 and exponent 0; NaN and
-    infinities have channel 1.
+    infinities have the channel value 1.
 
     Decoding reads a channel as the shortest decimal that identifies the float32, so numbers of up
     to six digits are exact. A head may predict a mantissa outside [1, 10), which is used as is: 0.5

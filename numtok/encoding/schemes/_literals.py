@@ -234,7 +234,7 @@ class MarkedScheme(WrittenScheme):
 
     def read_tokens(self, tokens: Sequence[int]) -> tuple[str, str]:
         """Return the state and the literal. If the tokens are not a number, the literal consists of
-        all their characters except those of counts."""
+        all their characters, without the digit counts."""
         state, literal, broken = BEGIN, "", False
         for token in tokens:
             after = self._after[state]

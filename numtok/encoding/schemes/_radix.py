@@ -79,8 +79,8 @@ def rounded(numerals: Numerals, base: int, digits: int, nearest: bool) -> Rounde
     """Round numbers to ``digits`` digits in a base, with ties to even, or truncate them if
     ``nearest`` is False.
 
-    In base 10, the digits are those of the literal as written. In other bases they are those of the
-    float64, and truncation is consistent with the values that :func:`compose` returns. Numbers
+    In base 10, the digits are taken from the literal as written. In other bases they are taken from
+    the float64, and truncation is consistent with the values that :func:`compose` returns. Numbers
     outside the range of :func:`exponents_of` get an exponent outside that range; zero, NaN and
     infinities get the mantissa 0.
     """
