@@ -1,12 +1,12 @@
 """Encoding: converts texts and their numbers to tokens and values, and back. Does not use torch.
 
 normalizers/        mappings of values to a range that suits a scheme, and back
-schemes/            number schemes: how a number is written as tokens
+schemes/            number schemes, which define how numbers are written as tokens
 fields/             positions of numbers in the structure that rows have in common
 text_tokenizers/    lossless byte tokenizers for the text between numbers
 automaton.py        state table of a fixed-width scheme, for sampling many numbers at once
 byte_alphabet.py    bytes as printable characters, as in GPT-2's tokenizer
-channel.py          numbers as input to schemes and targets for value heads; inexact numbers
+channel.py          numbers as input to schemes and as targets for value heads; inexact numbers
 codec.py            conversion of texts with numbers to tokens, and back
 dataset.py          one split of encoded data, in memory or memory-mapped
 dataset_folder.py   export of encoded data as a folder for ``datasets.load_dataset``

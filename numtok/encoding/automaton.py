@@ -2,7 +2,7 @@
 
 :mod:`numtok.encoding.grammar` queries the scheme for each prefix that occurs. That is too slow for
 a decoder that samples a hundred numbers for each of a thousand rows. Here, prefixes with the same
-continuations share a state, so a small table serves all of them, on any device.
+continuations share a state, so a small table is enough for all prefixes, on any device.
 
 The table contains only finite numbers, not the tokens for NaN, infinities and overflow.
 """
@@ -34,7 +34,7 @@ class Automaton:
         int64[S, V], state after each token: -1 if the token cannot follow, 0 after the last token
         of a number.
     order
-        int64[S, V], tokens of each state: first those that may follow, then all others.
+        int64[S, V], all tokens, ordered for each state: the tokens that may follow come first.
     rank
         int64[S, V], position of each token in ``order``.
     ordered

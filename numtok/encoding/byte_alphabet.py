@@ -23,7 +23,7 @@ def to_alphabet(token: bytes) -> str:
 
 
 def from_alphabet(token: str) -> bytes:
-    """Return the bytes that :func:`to_alphabet` wrote as ``token``.
+    """Return the bytes that :func:`to_alphabet` converts to ``token``.
 
     Raises KeyError if a character is not in the alphabet.
     """

@@ -1,6 +1,6 @@
 """channel: prepares numbers as input to schemes and as training targets for value heads.
 
-The module also counts inexact numbers: those that cannot be stored exactly as written in a scheme's
+The module also counts inexact numbers, which cannot be stored exactly as written in a scheme's
 value channel or in the float64 column ``numbers``.
 """
 
@@ -63,12 +63,12 @@ class ChannelValues:
 def inexact(
     numerals: Numerals, encoded: Encoded, scheme: ChannelScheme, normalizer: FittedNormalizer
 ) -> int:
-    """Return how many ordinary numbers the value channel cannot represent exactly as written.
+    """Return the number of ordinary numbers that the value channel cannot represent exactly.
 
-    A number is inexact if its value in the channel is off by more than half a unit in its last
-    digit (trailing zeros do not count as digits). A float32 channel represents about seven digits,
-    fewer after some normalizations. A float64 channel represents fifteen digits, and the ``repr``
-    of any float64.
+    A number is represented exactly if its value in the channel is off by at most half a unit in the
+    last digit of the number as written (trailing zeros do not count as digits). A float32 channel
+    represents about seven digits, fewer after some normalizations. A float64 channel represents
+    fifteen digits, and the ``repr`` of any float64.
     """
     assert encoded.channel is not None
     digits, exponents, negative, more = numerals.significands
@@ -94,13 +94,13 @@ def inexact(
 
 
 def beyond_float64(numerals: Numerals, outcomes: UInt8s) -> int:
-    """Return how many ordinary numbers have more digits than float64 can represent exactly.
+    """Return the number of ordinary numbers with more digits than float64 can represent exactly.
 
     outcomes
         uint8[n], the :class:`Outcome` of each of the ``n`` numbers.
 
-    If a scheme keeps every digit, the tokens of these numbers differ from their value in the column
-    ``numbers``: 9007199254740993 is stored there as 9007199254740992.
+    If a scheme keeps every digit, the tokens of such a number represent a different value than the
+    column ``numbers``, where 9007199254740993 is stored as 9007199254740992.
     """
     digits, exponents, negative, more = numerals.significands
     long = np.flatnonzero((digits >= _FLOAT64_HOLDS) & (outcomes == Outcome.NUMBER))
@@ -113,8 +113,8 @@ def beyond_float64(numerals: Numerals, outcomes: UInt8s) -> int:
 
 
 def beyond_digits(numerals: Numerals, limit: DigitLimit) -> int:
-    """Return how many mantissas and exponents have more digits than an embedder can read. ``limit``
-    is the largest number of digits that it can read."""
+    """Return the number of mantissas and exponents with more digits than an embedder can read.
+    ``limit`` is the largest number of digits that the embedder can read."""
     _, starts, ends = numerals.literals
     count = 0
     for index in np.flatnonzero(ends - starts > min(limit)).tolist():  # long numbers are rare

@@ -8,9 +8,9 @@ text into the pieces between them, tokenizes both, and merges the tokens::
     column   [[NUM], [NUM]]    tokens   [ + 150 E-2 ,  - 200 E-2 ]
 
 In the ``text`` column, each number is replaced by ``[NUM]``. To keep this invertible, a literal
-``[NUM]`` in the text is escaped with a backslash, ``[\\NUM]``, and one that already has backslashes
-gets one more. The other special tokens are escaped in the same way. The escaped text is tokenized,
-so text is never mistaken for a special token.
+``[NUM]`` in the text is escaped with a backslash, ``[\\NUM]``, and a literal that is already
+escaped gets another backslash. The other special tokens are escaped in the same way. The escaped
+text is tokenized, so text is never mistaken for a special token.
 """
 
 import hashlib
@@ -123,8 +123,7 @@ class Codec:
 
     @cached_property
     def number_tokens(self) -> tuple[str, ...]:
-        """Number tokens in the order of their ids; empty if numbers are written with text
-        tokens."""
+        """Number tokens, ordered by id; empty if numbers are written with text tokens."""
         return () if in_text(self.scheme) else tuple(self.scheme.vocabulary())
 
     @cached_property
@@ -253,7 +252,7 @@ class Codec:
         normalization undone.
 
         tokens
-            uint32[tokens of the row], ids of the whole vocabulary.
+            uint32[tokens of the row], ids in the whole vocabulary.
         number_start, number_length, channel
             [numbers of the row], as in :class:`EncodedTexts`.
         errors
@@ -278,7 +277,7 @@ class Codec:
         number_length: Int32s,
         channel: Channel | None = None,
     ) -> list[str]:
-        """Return the literals with which :meth:`decode` writes the numbers of a row.
+        """Return the literals that :meth:`decode` writes for the numbers of a row.
 
         The arguments are the row's tokens [t], and the start, length and channel value of each
         number [n].
@@ -355,19 +354,19 @@ class Codec:
         return DecodedNumbers(self.normalizer.inverse(decoded.values), decoded.failures)
 
     def written_number(self, tokens: NDArray[np.unsignedinteger[Any]]) -> str:
-        """Return the concatenated names of a number's tokens [t], given as ids of the whole
+        """Return the concatenated names of a number's tokens [t], given as ids in the whole
         vocabulary: ``[NUM:-][NUM:602][NUM:E-1]``."""
         return "".join(self.names[token] for token in tokens.tolist())
 
     @cached_property
     def names(self) -> list[str]:
-        """Names of all tokens, indexed by id. Number tokens are named as in ``tokenizer.json``,
-        such as ``[NUM:602]``."""
+        """Names of all tokens, indexed by id. Number tokens are named as in ``tokenizer.json``, for
+        example ``[NUM:602]``."""
         named = (f"[NUM:{token}]" for token in self.vocabulary()["number"])
         return [*SPECIALS, *named, *self.text.vocabulary()]
 
     def vocabulary(self) -> dict[str, list[str]]:
-        """Return the special, number and text tokens, each in the order of their ids."""
+        """Return the special tokens, number tokens and text tokens, each ordered by id."""
         return {
             "special": list(SPECIALS),
             "number": list(self.number_tokens),
@@ -375,7 +374,7 @@ class Codec:
         }
 
     def to_json(self) -> bytes:
-        """Return the content of ``scheme.json``. Equal codecs give equal bytes."""
+        """Return the content of ``scheme.json``. Equal codecs produce equal bytes."""
         content = {
             "format": FORMAT,
             "scheme": settings_of(self.scheme),

@@ -45,7 +45,7 @@ class Answer(NamedTuple):
 class EncodedSplit:
     """One split of encoded data: ``n`` rows with ``t`` tokens and ``m`` numbers in total.
 
-    ``token_rows`` and ``number_rows`` are offsets, int64[n + 1]: row r has the tokens
+    ``token_rows`` and ``number_rows`` are offsets, int64[n + 1]: the tokens of row r are
     ``tokens[token_rows[r]:token_rows[r + 1]]``.
     """
 
@@ -110,10 +110,10 @@ class EncodedSplit:
 
     def drawn(self, rows: int | None) -> Ints:
         """Return the indices of a random sample of at most ``rows`` rows, int64[k] in ascending
-        order. None selects all rows.
+        order. If ``rows`` is None, all rows are selected.
 
         Rows are drawn by hashing their ids, so every encoding of the same data yields the same
-        sample. Clusters are never divided. The sample contains at least one cluster, even if that
+        sample. Clusters are never split. The sample contains at least one cluster, even if that
         cluster has more than ``rows`` rows.
         """
         if rows is None or rows >= len(self):
@@ -170,8 +170,8 @@ class EncodedSplit:
             Token ids of the codec that the shards were encoded with (``Codec.ids``).
         spill
             Folder for memory-mapped files of tokens and numbers, if the split does not fit into
-            memory. The folder must exist as long as the result is used. None keeps everything in
-            memory.
+            memory. The folder must exist as long as the result is used. If None, everything is kept
+            in memory.
 
         Raises StoreError if a file is damaged or the disk is full, and DataError if the split has
         no rows.
@@ -293,8 +293,8 @@ def read_column(shards: Sequence[Path], ids: TokenIds, name: str) -> "Generator[
 
 
 def bytes_of(shards: Sequence[Path], ids: TokenIds) -> int:
-    """Return the approximate memory, in bytes, that the tokens and numbers in the given shards
-    need."""
+    """Return the approximate amount of memory, in bytes, needed for the tokens and numbers in the
+    given shards."""
     size = 0
     for path in shards:
         with opened_shard(path, ids) as file:

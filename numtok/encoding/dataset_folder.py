@@ -64,9 +64,9 @@ codec = numtok.Codec.load("FOLDER")  # scheme.json: texts to tokens, and back
 def write_dataset(artifact: Artifact, folder: Path) -> None:
     """Export an encoded artifact to a folder that ``datasets.load_dataset`` can read.
 
-    The folder gets the unchanged shards as ``data/SPLIT-00000-of-00001.parquet``, ``scheme.json``,
-    ``tokenizer.json`` if the artifact has one, and the dataset card ``README.md``. The ``datasets``
-    library does not allow ``-`` in split names, so ``ood-a1`` becomes ``ood_a1``.
+    The folder will contain the unchanged shards as ``data/SPLIT-00000-of-00001.parquet``,
+    ``scheme.json``, ``tokenizer.json`` if the artifact has one, and the dataset card ``README.md``.
+    The ``datasets`` library does not allow ``-`` in split names, so ``ood-a1`` becomes ``ood_a1``.
 
     Raises StoreError if a file is damaged, and DataError if two splits would get the same name.
     """

@@ -48,9 +48,8 @@ def text_tokenizer_of(chosen: str) -> tuple[TextTokenizer, FittedTokenizer | Non
     """Build a text tokenizer from a spec, from the path of a ``tokenizer.json``, or from ``hf:``
     followed by the folder or hub id of a pretrained model.
 
-    Returns the tokenizer's settings and the tokenizer with its vocabulary. The latter is None
-    unless the tokenizer comes from a file or a model. Raises the same errors as
-    :meth:`Unfitted.of`.
+    Returns the tokenizer's settings and the tokenizer with its vocabulary. The tokenizer is None
+    unless it comes from a file or a model. Raises the same errors as :meth:`Unfitted.of`.
     """
     is_model = chosen.startswith(PREFIX)
     if not is_model and "/" not in chosen and not chosen.endswith(".json"):
@@ -67,8 +66,8 @@ class FittedCodec(NamedTuple):
         Names of the optional columns (:attr:`RowColumns.more_columns`) in the rows that were read
         for fitting.
     learnt_from
-        Counts of the numbers in the train split and of those that the scheme was fitted on. Empty
-        if the scheme was not fitted.
+        Counts of the numbers in the train split and of the numbers that the scheme was fitted on.
+        Empty if the scheme was not fitted.
     """
 
     codec: Codec
@@ -96,8 +95,8 @@ class Unfitted:
         normalize: str | None = None,
         text_tokenizer: str | None = None,
     ) -> "Unfitted":
-        """Create the settings from a scheme and the specs of the other parts. None selects the
-        default for a part.
+        """Create the settings from a scheme and the specs of the other parts. If a spec is None,
+        the default is used.
 
         ``text_tokenizer`` may be anything that :func:`text_tokenizer_of` accepts.
 
@@ -147,7 +146,7 @@ class Unfitted:
 
         advance
             Function that starts a named pass over all units. It returns a function to be called
-            with the bytes and rows of each finished unit.
+            with the number of bytes and rows of each finished unit.
         """
         scheme = self.scheme
         if self.text_tokenizer.needs_sample or self.normalizer.fitted or needs_sample(scheme):
@@ -250,7 +249,7 @@ def _sample(
 
 @dataclass(frozen=True)
 class Reused:
-    """Codec from an earlier artifact, used instead of fitting an :class:`Unfitted` one."""
+    """Codec from an earlier artifact, used instead of fitting an :class:`Unfitted` codec."""
 
     codec: Codec
 
@@ -271,13 +270,13 @@ class Reused:
         workers: Engine,
         advance: Callable[[str], Advance],
     ) -> FittedCodec:
-        """Return the codec unchanged, and the optional columns in the first rows."""
+        """Return the codec unchanged, with the names of the optional columns in the first rows."""
         return FittedCodec(self.codec, first_columns(units, screening), {})
 
 
 def first_columns(units: Sequence[Unit], screening: Screening) -> list[str]:
     """Return the names of the optional columns (:attr:`RowColumns.more_columns`) in the first batch
-    of rows. Later rows rarely contain additional ones."""
+    of rows. Later rows rarely contain additional columns."""
     for batch, _ in _batches(units, screening):
         return sorted(batch.rows.more_columns)
     return []

@@ -1,17 +1,17 @@
 """grammar: well-formed token sequences in a scheme, for constrained decoding and exact
 distributions.
 
-``Scheme.next`` returns the tokens that may follow a single prefix. :class:`Grammar` handles
-thousands of prefixes at once: many prefixes have the same continuations, so each distinct set of
-continuations is stored as a state. :class:`Paths` tracks the states of numbers that are read in
-parallel. If all numbers have the same length, :class:`Support` lists every number with its interval
-of values, so that model logits give a probability for each number::
+``Scheme.next`` returns the tokens that may follow one prefix. :class:`Grammar` handles thousands of
+prefixes at once: many prefixes have the same continuations, so each distinct set of continuations
+is stored as a state. :class:`Paths` tracks the states of numbers that are read in parallel. If all
+numbers have the same length, :class:`Support` lists every number with its interval of values, so
+that model logits give a probability for each number::
 
     grammar = Grammar(SCHEMES.build("p1000"))
     support = Support.of(grammar)                       # 28,800 numbers and 8 extras
     log_mass = support.log_probabilities(logits)        # [n, 28808]
 
-Token ids are local, as in ``schemes.base``. Logits are those of the scheme's own tokens. If a model
+Token ids are local, as in ``schemes.base``. Logits cover only the scheme's own tokens. If a model
 has logits for the whole vocabulary, pass ``logits[..., codec.number_first : codec.text_first]``.
 """
 
@@ -69,7 +69,7 @@ class Grammar:
         return np.fromiter(map(self._state, prefixes), np.int64, len(prefixes))
 
     def masks(self, states: Ints) -> Bools:
-        """Return which tokens may follow in each state, bool[n, vocabulary]."""
+        """Return a mask of the tokens that may follow in each state, bool[n, vocabulary]."""
         masks = [self._masks[state] for state in states.tolist()]
         return np.array(masks, np.bool_).reshape(len(masks), len(self.scheme.vocabulary()))
 
@@ -94,7 +94,7 @@ class Paths:
 
     >>> paths = Paths(Grammar(SCHEMES.build("p1000")), 3)
     >>> paths.extend(np.array([0, 1, 0]))
-    >>> paths.states()  # after any sign the same tokens are allowed
+    >>> paths.states()  # the same tokens may follow either sign
     array([0, 0, 0])
     """
 
@@ -196,7 +196,8 @@ class Support:
             as in a masked language model.
 
         The logits at each position are normalized over the tokens that the grammar allows after the
-        preceding ones. The computation needs 2 * n * m * 8 bytes of memory, so pass rows in chunks.
+        preceding ones. The computation needs 2 * n * m * 8 bytes of memory, so process many rows in
+        chunks.
         """
         total = np.zeros((len(logits), 1))
         for position, level in enumerate(self.levels):

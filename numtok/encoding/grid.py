@@ -80,7 +80,7 @@ class GridScheme(Scheme):
     @property
     @abstractmethod
     def most(self) -> int:
-        """Largest magnitude that the scheme can represent, in units. Tokens that represent more
+        """Largest magnitude that the scheme can represent, in units. Tokens for a larger magnitude
         decode to an overflow."""
 
     @property
@@ -90,7 +90,7 @@ class GridScheme(Scheme):
 
     @abstractmethod
     def write(self, units: Units) -> Columns:
-        """Return, for each position, the index of each number's token, int64[n] or bool[n]."""
+        """Return the token index of each number, int64[n] or bool[n], for every position."""
 
     @abstractmethod
     def read(self, indices: Ints) -> Units:
@@ -138,13 +138,13 @@ class GridScheme(Scheme):
 
     @cached_property
     def covered(self) -> tuple[Bounds, Bounds]:
-        """Ranges of the negative and the positive ordinary numbers, without zero."""
+        """Ranges of the negative and the positive ordinary numbers, excluding zero."""
         low, high = self.ends(np.array([1, self.most]))
         return Bounds(-float(high[1]), -float(low[0])), Bounds(float(low[0]), float(high[1]))
 
     def are_written(self, indices: Ints) -> Bools:
-        """Return which numbers :meth:`follow` allows, bool[n]. Numbers are given as token indices,
-        int64[n, positions]."""
+        """Return whether :meth:`follow` allows each number, bool[n]. Numbers are given as token
+        indices, int64[n, positions]."""
         return np.ones(len(indices), np.bool_)
 
     def follow(self, prefix: tuple[int, ...]) -> Ints | slice:
@@ -153,13 +153,13 @@ class GridScheme(Scheme):
         return slice(None)
 
     def remembered(self, prefix: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the part of a prefix that determines, together with the prefix's length, which
-        tokens may follow."""
+        """Return the part of a prefix that, together with its length, determines which tokens may
+        follow."""
         return ()
 
     def span(self, prefix: tuple[int, ...]) -> Bounds:
         """Return the interval of values that the token indices of an ordinary number represent. If
-        the scheme is contiguous, a prefix is accepted as well."""
+        the scheme is contiguous, prefixes are also accepted."""
         (low,), (high,) = (ends.tolist() for ends in self.spans(np.array([prefix])))
         return Bounds(low, high)
 
@@ -281,8 +281,8 @@ class GridScheme(Scheme):
         return self.span(self._prefix(tokens))
 
     def cells(self, tokens: NDArray[np.integer[Any]]) -> tuple[Floats, Floats]:
-        """Return :meth:`interval` for many complete numbers at once: low and high ends, float64[n]
-        each.
+        """Return the intervals of many complete numbers (see :meth:`interval`): low and high ends,
+        float64[n] each.
 
         tokens
             int64[n, tokens_per_number], local ids.

@@ -1,4 +1,4 @@
-"""holes: finds the unknown numbers in a text, written ``[?]``, among all its numbers."""
+"""holes: finds which numbers of a text are unknown, that is, written ``[?]``."""
 
 from collections.abc import Sequence
 
@@ -41,7 +41,7 @@ def hole_numbers(
     spans
         Spans of all numbers in ``data``.
     percent
-        True if a percent sign is part of a number.
+        True if a percent sign after a number is read as part of the number.
 
     Raises DataError if a hole would not be read as a separate number.
     """

@@ -45,8 +45,8 @@ def panics() -> Iterator[None]:
 
 
 def encode_texts(tokenizer: "Tokenizer", data: UInt8s, bounds: Int32s) -> tuple[UInt32s, Int32s]:
-    """Tokenize the texts ``data[bounds[k]:bounds[k + 1]]``. Returns the concatenated ids, [tokens],
-    and the number of tokens of each text, [n].
+    """Tokenize the texts ``data[bounds[k]:bounds[k + 1]]``. Returns the concatenated ids,
+    uint32[tokens], and the number of tokens of each text, int32[n].
 
     Raises :class:`Panicked` if the library panics.
     """

@@ -1,8 +1,8 @@
 """model_folder: locates a pretrained model in the format of the transformers library.
 
-``hf:PATH_OR_ID`` is a local folder if one exists at this path. Otherwise it is the id of a model on
-the hub, which is read from the cache of huggingface_hub or downloaded. Only the requested files are
-read or downloaded; code in a folder is never executed.
+``hf:PATH_OR_ID`` refers to a local folder if one exists at this path. Otherwise it is the id of a
+model on the hub, which is read from the cache of huggingface_hub or downloaded. Only the requested
+files are read or downloaded; code in a folder is never executed.
 """
 
 import logging
@@ -26,9 +26,11 @@ def model_folder(source: str, wanted: Sequence[str], needed: Sequence[str]) -> P
         Patterns for the names of the files to download.
     needed
         Patterns for the names of the required files. If any of them is missing from the local
-        cache, the model is downloaded.
+        cache, the model is downloaded. If the download fails, the incomplete cached folder is
+        returned. Local folders are not checked.
 
-    Raises UsageError if the model is not found locally and cannot be downloaded.
+    Raises UsageError if ``source`` is a file or not a valid hub id, or if the model is not cached
+    and cannot be downloaded.
     """
     folder = Path(source).expanduser()
     if folder.is_dir():

@@ -1,7 +1,7 @@
 """Patterns of numbers, as state machines over characters and over a tokenizer's tokens.
 
-A language model writes a well-formed number if it may generate only the tokens allowed in each
-state.
+A language model writes a well-formed number if it is restricted to the tokens that are allowed in
+each state.
 """
 
 from collections import defaultdict
@@ -54,8 +54,8 @@ class NumberPattern:
     signs
         Allowed signs: any of ``+``, ``-`` and U+2212. The sign is always optional.
     groups, exponent, percent
-        Allow commas between groups of thousands (``1,234``), an exponent (``1e5``), and a percent
-        sign.
+        True to allow commas between groups of thousands (``1,234``), an exponent (``1e5``) and a
+        percent sign, respectively.
 
     Raises UsageError if a minimum exceeds its maximum, or if any other sign is given.
     """
@@ -159,7 +159,7 @@ class TokenStates:
         For each state, the tokens that may come next, each mapped to the state after it. A complete
         number can be reached after each of these tokens.
     may_end
-        For each state, whether the number may end there.
+        True for each state in which the number may end.
     """
 
     after: Sequence[Mapping[int, int]]

@@ -53,8 +53,7 @@ class Sample:
         return Sample(self.nodes[keep], self.hashes[keep], self.weights[keep], literals)
 
     def moved(self, became: Int32s) -> "Sample":
-        """Return the sample after nodes have been merged: node i is now ``became[i]``,
-        int32[nodes]."""
+        """Return the sample with nodes merged: node i becomes ``became[i]``, int32[nodes]."""
         return smallest(replace(self, nodes=became[self.nodes]))
 
     def limits(self) -> dict[int, np.uint64]:
@@ -161,8 +160,7 @@ class NodeSamples:
         return self._settled
 
     def move(self, became: Int32s) -> None:
-        """Update the samples after nodes have been merged: node i is now ``became[i]``,
-        int32[nodes]."""
+        """Update the samples for merged nodes: node i becomes ``became[i]``, int32[nodes]."""
         self._settled = self.settled().moved(became)
         self.limits = self._settled.limits()
 
@@ -190,7 +188,8 @@ class SampledRows:
         rows, hashes
             Indices and hashes of the added rows, [n].
         number_rows
-            Index of the first number in each row of the batch, followed by the number of numbers.
+            Index of the first number in each row of the batch, followed by the total number of
+            numbers.
         nodes
             Node of each number in the batch.
         """
@@ -209,8 +208,7 @@ class SampledRows:
         self._cut()
 
     def move(self, became: Int32s) -> None:
-        """Update the sample after nodes have been merged: node i is now ``became[i]``,
-        int32[nodes]."""
+        """Update the sample for merged nodes: node i becomes ``became[i]``, int32[nodes]."""
         for code, nodes in self._nodes.items():
             moved: dict[int, int] = {}
             for node, number in nodes.items():

@@ -35,7 +35,7 @@ class NumberSizes(NamedTuple):
         return cls(float(finite.max(initial=0.0)), int(decimals.max(initial=0)))
 
     def merged(self, other: "NumberSizes") -> "NumberSizes":
-        """Return the sizes of two sets of numbers taken together."""
+        """Return the sizes of the union of two sets of numbers."""
         return NumberSizes(max(self.largest, other.largest), max(self.decimals, other.decimals))
 
 

@@ -106,7 +106,7 @@ class RowTwins:
 
     def counts(self) -> dict[str, tuple[int, int]]:
         """Return, for each split, the number of rows that have a twin in the train split and the
-        number of rows compared. Splits without twins are omitted."""
+        number of compared rows. The train split and splits without twins are omitted."""
         train = self.splits.get(TRAIN, np.empty(0, np.uint64))
         counts = {
             name: (int(np.isin(hashes, train).sum()), len(hashes))
@@ -116,8 +116,8 @@ class RowTwins:
         return {name: (twins, rows) for name, (twins, rows) in counts.items() if twins}
 
     def notes(self, rows: Mapping[str, int]) -> list[str]:
-        """Return a warning for each split with twins. ``rows`` gives the total number of rows in
-        each split."""
+        """Return a warning for each split with twins. ``rows`` maps each split to its total number
+        of rows."""
         return [
             twins_note(name, round(twins / compared * rows[name]), rows[name])
             for name, (twins, compared) in self.counts().items()
@@ -125,8 +125,8 @@ class RowTwins:
 
 
 def twins_note(split: str, twins: int, rows: int) -> str:
-    """Return a sentence that reports how many rows of a split have a twin in the train split, and
-    advises what to do."""
+    """Return a message that says how many rows of a split have a twin in the train split, and what
+    to do about them."""
     return (
         f"{twins:,} of {rows:,} {split} rows have a twin in {TRAIN} (equal up to case, spaces and "
         "target numbers). Remove them, or give twins one cluster"

@@ -32,8 +32,8 @@ class TokenIds(NamedTuple):
 
 
 def encoded_schema(ids: TokenIds, more: Sequence[str] = ()) -> "pa.Schema":
-    """Return the columns of an encoded shard. ``more`` contains the names of optional columns that
-    occur in the rows: ``floor_*``, ``group_*`` and ``cluster``.
+    """Return the Arrow schema of an encoded shard. ``more`` contains the names of the optional
+    columns that occur in the rows: ``floor_*``, ``group_*`` and ``cluster``.
 
     ========================  ===============================================================
     id                        string

@@ -40,8 +40,8 @@ class Segments(NamedTuple):
 
 
 def marked(pieces: Texts, counts: Int32s) -> Texts:
-    """Join the pieces of each segment with ``[NUM]``. ``counts``, int32[m], gives how many numbers
-    each segment has."""
+    """Join the pieces of each segment with ``[NUM]``. ``counts`` is the number of numbers in each
+    segment, int32[m]."""
     from numtok.encoding import interleave
 
     size = len(pieces.data) + len(interleave.NUMBER_BYTES) * int(counts.sum())
@@ -51,10 +51,9 @@ def marked(pieces: Texts, counts: Int32s) -> Texts:
 
 
 def segments_of(texts: Texts, spans: Spans, marks: Int32s | None) -> Segments:
-    """Split texts into segments. A segment begins at each text and at each mark.
+    """Split texts into segments. A segment begins at the start of each text and at each mark.
 
-    Long texts are also split before a number every few MiB, to limit the memory that encoding
-    needs.
+    Long texts are also split before a number every few MiB, to limit memory use during encoding.
 
     marks
         int32[n], byte offset in each text at which a token must begin; -1 for no mark.

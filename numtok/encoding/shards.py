@@ -1,6 +1,6 @@
 """shards: writes Parquet shards with page checksums and row groups of a few MiB.
 
-The SHA-256 digest of each shard is computed during writing.
+The SHA-256 digest of each shard is computed while the shard is written.
 """
 
 from contextlib import suppress
@@ -24,7 +24,7 @@ _ENCODING = {"tokens.list.element": "BYTE_STREAM_SPLIT"}
 
 
 def beside(folder: Path, what: str, unit: int, ending: str) -> str:
-    """Return the name of a unit's file for data that belongs to no split, such as
+    """Return the name of a unit's file for data that does not belong to any split, such as
     ``clipped/clipped-00000.parquet``, and create its folder.
 
     The file is in a separate folder, so that the folder of the shards can be read as a data set.
@@ -35,7 +35,7 @@ def beside(folder: Path, what: str, unit: int, ending: str) -> str:
 
 
 class ShardWriter:
-    """Writer of one shard. Rows are added as tables, and the bounds of row groups depend only on
+    """Writer of one shard. Rows are added as tables, and the row-group boundaries depend only on
     the sizes of these tables."""
 
     def __init__(self, folder: Path, name: str, schema: "pa.Schema") -> None:
@@ -67,7 +67,7 @@ class ShardWriter:
             raise
 
     def write(self, table: "pa.Table") -> None:
-        """Add the rows of a table. Raises StoreError if the disk fails."""
+        """Add the rows of a table. Raises StoreError if writing to disk fails."""
         self._waiting.append(table)
         self._size += table.nbytes
         self.rows += table.num_rows
@@ -100,15 +100,15 @@ class ShardWriter:
 
 class Shards:
     """Writer of all shards of one unit: one shard per split, and one, named by ``apart``, for data
-    that belongs to no split. A shard is created when its first row is written."""
+    that does not belong to any split. A shard is created when its first row is written."""
 
     def __init__(self, folder: Path, unit: int, apart: str) -> None:
         self._folder, self._unit, self._apart = folder, unit, apart
         self._open: dict[str, ShardWriter] = {}
 
     def write(self, name: str, table: "pa.Table") -> None:
-        """Add rows to the shard ``<name>-<unit>.parquet``. A shard whose name is ``apart`` is in a
-        separate folder."""
+        """Add rows to the shard ``<name>-<unit>.parquet``. A shard whose name is ``apart`` is
+        written to a separate folder."""
         if not table.num_rows:
             return
         if name not in self._open:

@@ -116,7 +116,7 @@ def read_learnt(
 ) -> EncodedSplit | None:
     """Read a split (by default, the train split) of the data that a model was trained on.
 
-    That data may differ from ``encoded``. Returns None if the data is no longer in the store.
+    The training data may differ from ``encoded``. Returns None if it is no longer in the store.
     """
     data = learnt_data(model, encoded, find)
     return read_split(data, split) if data is not None else None
@@ -133,7 +133,7 @@ def learnt_data(model: Artifact, encoded: Artifact, find: Find) -> Artifact | No
 
 
 def read_labels(artifact: Artifact, split: str) -> "pa.ChunkedArray":
-    """Read the label of each row in a split, in order. The label is null if a row has none."""
+    """Read the label of each row in a split, in order; null for rows without a label."""
     labels = _column(artifact, split, "label")
     return pa.chunked_array([chunk for some in labels for chunk in some.chunks], pa.string())
 

@@ -8,8 +8,8 @@ from numtok.encoding.schemes.base import ChannelScheme
 
 
 def tokenizer_json(codec: Codec) -> bytes | None:
-    """Return a Hugging Face ``tokenizer.json`` that gives the same ids as a codec, or None if the
-    scheme has a value channel.
+    """Return a Hugging Face ``tokenizer.json`` that produces the same ids as a codec, or None if
+    the scheme has a value channel.
 
     The exported tokenizer expects the ``text`` column, with each ``[NUM]`` replaced by the number's
     ``codec.written_number``. Its ids differ from those in the shards if an answer starts within a

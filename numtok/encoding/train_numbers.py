@@ -29,8 +29,8 @@ KEPT = 1 << 19  # numbers
 
 
 class NumberSample:
-    """Uniform sample of numbers as written: all numbers or, if there are more, the 524,288 with the
-    smallest hashes (see :mod:`numtok.encoding.number_sample`).
+    """Uniform sample of numbers as written: all numbers, or the 524,288 with the smallest hashes if
+    there are more (see :mod:`numtok.encoding.number_sample`).
 
     The sample depends neither on how the data is divided into parts nor on the order of the parts.
     Numbers of more than 1,024 bytes are counted, but never sampled.
@@ -146,7 +146,7 @@ def _numbers(unit: Unit, screening: Screening, policy: NumeralPolicy) -> Iterato
 
 
 def in_train(rows: "pa.Array[Any]", splits: Categories) -> "pa.Array[Any]":
-    """Return the rows of a column [n] that are in the train split. ``splits`` gives the split of
+    """Return the rows of a column [n] that are in the train split. ``splits`` contains the split of
     each row."""
     keep = dict(splits.places()).get(TRAIN, np.empty(0, np.int64))
     return rows if len(keep) == len(rows) else rows.take(column(keep))

@@ -165,8 +165,8 @@ class Screening:
         find
             Function that returns the spans of the numbers in the given texts.
         unwritable
-            Function that returns a reason for each text that must also be rejected, keyed by its
-            index.
+            Function that finds further texts to reject. It returns the reason for each of these
+            texts, keyed by the index of the text.
         """
         for batch, splits in self.batches(unit):
             # No reference is kept here: the consumer releases the texts while it works on them.
@@ -201,8 +201,8 @@ class EncodeUnit:
     its receipt into the draft, the folder of the unfinished artifact.
 
     A call returns the index of the unit and the results in its receipt. These include the optional
-    columns (:attr:`RowColumns.more_columns`) that are missing from ``more``. If there are any, the
-    run is repeated with them.
+    columns (:attr:`RowColumns.more_columns`) that are missing from ``more``. If any are missing,
+    encoding is repeated with these columns.
     """
 
     draft: Path
@@ -351,11 +351,11 @@ def _clip_error(batch: RowBatch, encoded: EncodedTexts, losses: "pa.Table") -> D
 
 
 class RejectedRows:
-    """Writer of the rejected rows of a unit, with their reasons, to a JSONL file. The file is
-    created when the first row is written.
+    """Writes the rejected rows of a unit, with the reasons, to a JSONL file. The file is created
+    when the first row is written.
 
-    The key ``file`` in a line is the index of the input file, as in row ids. Renamed files
-    therefore give the same artifact.
+    The key ``file`` in a line is the index of the input file, as in row ids. Renaming input files
+    therefore does not change the artifact.
     """
 
     def __init__(self, folder: Path, unit: int) -> None:
@@ -380,7 +380,8 @@ class RejectedRows:
         self.count += len(rejected)
 
     def close(self) -> list[Output]:
-        """Close the file, and return it in a list. The list is empty if no row was rejected."""
+        """Close the file. Returns a list with this file, or an empty list if no row was
+        rejected."""
         if self._sink is None:
             return []
         self._sink.close()

@@ -40,8 +40,8 @@ class ValuedTokens(NamedTuple):
 
     @classmethod
     def of_texts(cls, texts: Sequence[str | None], first: int = 0) -> Self:
-        """Return the tokens that have a value. ``texts`` are the texts of all tokens in order of
-        their ids, which start at ``first``.
+        """Return the tokens that have a value. ``texts`` contains the texts of all tokens, ordered
+        by id; the ids start at ``first``.
 
         Tokens with a value above 1e15, which have many digits and are rare, are left out.
 
@@ -66,8 +66,8 @@ class ValuedTokens(NamedTuple):
 
     @classmethod
     def of_names(cls, names: Sequence[str], values: Floats, first: int = 0) -> Self:
-        """Return the tokens whose value in ``values`` [k] is not NaN. ``names`` [k] are the names
-        of all tokens in order of their ids, which start at ``first``."""
+        """Return the tokens whose value in ``values`` [k] is not NaN. ``names`` [k] contains the
+        names of all tokens, ordered by id; the ids start at ``first``."""
         tokens = np.flatnonzero(~np.isnan(values))
         return cls._ordered(
             first + tokens,

@@ -69,7 +69,7 @@ def among_text(scheme: Scheme, text: FittedTokenizer) -> Scheme:
 
 
 def own_tokens(scheme: Scheme) -> Bools:
-    """Return which tokens a model may use in a number, bool[vocabulary]."""
+    """Return a mask of the tokens that a model may use in a number, bool[vocabulary]."""
     if isinstance(scheme, TextScheme):
         return scheme.own_tokens
     return np.ones(len(scheme.vocabulary()), np.bool_)

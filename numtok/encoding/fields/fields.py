@@ -1,8 +1,8 @@
 """fields: positions of numbers in the structure that rows have in common.
 
 The field of a number follows from the rules below. They do not depend on the order of the rows or
-on how the rows are divided into units of work (up to ``places.NODES`` places; further ones share
-the field ``(elsewhere)``):
+on how the rows are divided into units of work (up to ``places.NODES`` places; any further places
+share the field ``(elsewhere)``):
 
 1. A target of the row is in the field with the target's name.
 2. In a row that is one list or object, in JSON or as Python prints it, the field is
@@ -123,8 +123,8 @@ class Fields:
 
     def next_level(self, counts: Floats, rows: Floats) -> bool:
         """Make fields coarser in texts that are neither JSON-like nor tables, if too few of the
-        places in these texts recur. Returns True if fields were made coarser; :func:`merge` must
-        then be called next.
+        places in these texts recur. Returns True if fields were made coarser, in which case
+        :func:`merge` must be called next.
 
         counts
             float64[nodes], number of numbers at each node.
@@ -174,7 +174,7 @@ class Fields:
 
     def as_found(self, node: int) -> bool:
         """Return whether a node always stands for a single place, and never for several merged
-        ones, regardless of how the rows are divided into parts."""
+        places, regardless of how the rows are divided into parts."""
         original = node not in (OTHER, TEXT)
         while node >= FIXED_NODES:
             original = original and self._of(node, "kind") not in (ANY_ITEM, ANY_KEY, ANCHOR)

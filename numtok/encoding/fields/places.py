@@ -1,9 +1,9 @@
-"""places: compiled tree of places, and the assignment of numbers in JSON-like texts to places.
+"""places: compiled tree of places, and functions that assign numbers in JSON-like texts to places.
 
 A place is a location that recurs from row to row: a path of keys and indices in JSON-like text, a
 column of a table (``tables``), or the preceding words in other text (``wording``). Places are the
 nodes of one tree; a hash table finds a node by its parent, kind and code. The module ``fields``
-defines what places mean and which ones are merged.
+defines the meaning of places and decides which of them are merged.
 """
 
 from typing import NamedTuple

@@ -1,9 +1,10 @@
-"""tables: compiled assignment of numbers to columns, in rows that consist of lines of a table.
+"""tables: compiled function that assigns numbers in lines of a table to columns.
 
 A row is treated as lines of a table (``Berlin,12.35,-99.1``) if one of ``, ; tab |`` is next to its
 numbers, and if it has more cells that are a single number than cells that mix words and numbers
-(``12 Main Street``). A date counts as neither. Blanks around a number are ignored, except after a
-comma: ``1, 2`` is a list in a sentence. Separators within double quotes are treated as text.
+(``12 Main Street``). A date counts as neither kind of cell. Blanks around a number are ignored,
+except after a comma: ``1, 2`` is a list in a sentence. Separators within double quotes are treated
+as text.
 """
 
 import numpy as np
@@ -95,7 +96,7 @@ def columns(texts, spans, placed, codes, tree, fields):  # type: ignore[no-untyp
     """Assign each number to its column, in rows that consist of lines of a table and are not yet
     ``placed``.
 
-    These rows are marked as placed, and their number is returned. ``fields`` receives the node of
+    Marks these rows as placed, and returns the number of such rows. ``fields`` receives the node of
     each number. ``codes`` is working memory.
     """
     first = np.int64(0)

@@ -1,4 +1,4 @@
-"""wording: compiled assignment of numbers to places by the words before them.
+"""wording: compiled function that assigns numbers to places by the words before them.
 
 It applies to texts that are neither JSON-like nor tables. There are three levels, each coarser than
 the previous one. ``fields`` decides which is used:

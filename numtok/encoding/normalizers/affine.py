@@ -12,7 +12,8 @@ from numtok.encoding.normalizers.base import Constants, Moments, Normalizer
 @dataclass(frozen=True)
 class Affine(Normalizer):
     """Normalizes x to ``(x - mean) / standard deviation``, where the mean and standard deviation
-    are those of the numbers in the train split. If these numbers are all equal, they become 0."""
+    are computed over the numbers in the train split. If these numbers are all equal, they become
+    0."""
 
     revision: ClassVar[int] = 1
     digest: ClassVar[str] = "279cacc7b3d905be"

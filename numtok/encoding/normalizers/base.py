@@ -52,7 +52,7 @@ class Moments:
         )
 
     def merged(self, other: "Moments") -> "Moments":
-        """Return the moments of two samples taken together (Chan et al. 1979)."""
+        """Return the moments of two samples combined (Chan et al. 1979)."""
         count = self.count + other.count
         if not count:
             return self
@@ -228,7 +228,8 @@ def fit(normalizer: Normalizer, moments: Moments) -> FittedNormalizer:
 def stored_normalizer(settings: Settings, constants: Constants) -> FittedNormalizer:
     """Restore a fitted normalizer from its stored settings and constants.
 
-    Raises UsageError if a setting is unknown, and ValueError if no fit can give these constants.
+    Raises UsageError if a setting is unknown, and ValueError if the constants could not have come
+    from a fit.
     """
     normalizer = NORMALIZERS.from_settings(settings)
     needed = normalizer.fit(Moments.of(np.array([0.0, 1.0]))).keys()

@@ -1,5 +1,5 @@
-"""scale:5: multiplies numbers by a factor that maps the train split into [-5, 5]. Zero stays
-zero."""
+"""scale:5: multiplies numbers by a factor that maps the train split into [-5, 5]. Zero is
+unchanged."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -12,7 +12,7 @@ from numtok.encoding.normalizers.base import Constants, Moments, Normalizer
 @dataclass(frozen=True)
 class SignedLog(Normalizer):
     """Normalizes x to ``sign(x) * log10(1 + |x|)``. Several published "xVal" baselines apply such a
-    logarithm first. numtok reports point out its use, because it is not in the xVal paper."""
+    logarithm first. Reports mention its use, because it is not part of the xVal paper."""
 
     revision: ClassVar[int] = 1
     digest: ClassVar[str] = "8cdc129047b356a2"

@@ -12,8 +12,8 @@ from numtok.encoding.normalizers.base import Constants, Moments, Normalizer
 @dataclass(frozen=True)
 class UnitRange(Normalizer):
     """Normalizes x to ``(x - low) / (high - low) + start``, where low and high are the smallest and
-    largest number in the train split. If these are equal, numbers are only shifted, so that those
-    in the train split become ``start``.
+    largest number in the train split. If these are equal, numbers are only shifted, so that the
+    numbers in the train split become ``start``.
 
     start
         Start of the interval of length 1.

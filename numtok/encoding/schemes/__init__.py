@@ -1,1 +1,2 @@
-"""Number schemes: how a number is written as tokens. Each has its own file, and none uses torch."""
+"""Number schemes, which define how numbers are written as tokens. Each has its own file, and none
+uses torch."""

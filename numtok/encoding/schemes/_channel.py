@@ -85,8 +85,8 @@ class ValuedScheme(SingleTokenScheme):
 
     @abstractmethod
     def held(self, values: Floats) -> Channel:
-        """Return the channel [n] for values float64[n]. A value beyond :attr:`bounds` must stay
-        beyond them."""
+        """Return the channel values [n] of numbers, float64[n]. A number outside :attr:`bounds`
+        must remain outside when it is converted."""
 
     @property
     def factors(self) -> Floats:
@@ -155,13 +155,14 @@ class EveryFloat(ValuedScheme):
 
 class MantissaScheme(SingleTokenScheme):
     """Base class for schemes that write the exponent of a number as its single token and store the
-    signed mantissa in the channel. Subclasses choose the embedder and have the field ``exponents``.
+    signed mantissa in the channel. Subclasses choose the embedder and define the field
+    ``exponents``.
 
     In addition to the tokens for ``exponents``, one token stands for all smaller exponents and one
     for all larger ones. The NumGPT paper calls them -INF and +INF. Here they are called
     ``UNDERFLOW`` and ``OVERFLOW``, because infinities have their own tokens. Numbers with these two
     tokens also keep their mantissa in the channel. Zero has mantissa 0 and exponent 0; NaN and
-    infinities have channel 1.
+    infinities have the channel value 1.
 
     Decoding reads a channel as the shortest decimal that identifies the float32, so numbers of up
     to six digits are exact. A head may predict a mantissa outside [1, 10), which is used as is: 0.5

@@ -217,7 +217,7 @@ def _decoding_error(
 
 
 def check_round_trip(scheme: Scheme, seed: int) -> None:
-    """decode(encode(x)) is x up to the declared error; zero, NaN and infinities are kept."""
+    """decode(encode(x)) is x up to the declared error; zero, NaN and infinities are preserved."""
     literals = sample(scheme, seed)
     numerals = Numerals.of_literals(literals)
     encoded = scheme.encode(numerals)

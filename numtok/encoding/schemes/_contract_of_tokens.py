@@ -78,7 +78,8 @@ def sample(scheme: Scheme, seed: int) -> list[str]:
 
 
 def shortened(literal: str) -> str:
-    """Shorten a literal for a message: if longer than 48 characters, keep the first and last 22."""
+    """Shorten a literal for a message: if it has more than 48 characters, keep the first and last
+    22."""
     return literal if len(literal) <= 48 else f"{literal[:22]}...{literal[-22:]}"
 
 
@@ -256,8 +257,8 @@ def check_walks(scheme: Scheme, seed: int) -> None:
 
 
 def check_states(scheme: Scheme, seed: int) -> None:
-    """Prefixes with the same length and the same ``state`` allow the same tokens, in the same order
-    of values, now and later: a random continuation of one is allowed after the other."""
+    """Prefixes with the same length and the same ``state`` allow the same next tokens, in the same
+    order of values. Any random continuation of one prefix is also allowed after the other."""
     rng = random.Random(seed)
     firsts: dict[tuple[int, Hashable], tuple[int, ...]] = {}
     for _ in range(_STATE_WALKS):

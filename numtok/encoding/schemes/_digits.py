@@ -56,7 +56,7 @@ class DigitTokens(LiteralScheme):
         return (*CHARACTERS, *(f"{n:0{size}}" for size in longer for n in range(10**size)))
 
     def marked(self, spelt: Spelt) -> Marks:
-        """Return the marks between chunks. Only schemes with marks implement it."""
+        """Return the marks between chunks. Only schemes with marks implement this method."""
         raise NotImplementedError
 
     def encode(self, numerals: Numerals) -> Encoded:

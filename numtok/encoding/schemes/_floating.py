@@ -54,7 +54,7 @@ class FloatingScheme(GridScheme):
 
     @cached_property
     def steps(self) -> int:
-        """Number of different mantissas."""
+        """Number of distinct mantissas."""
         return self.least * (self.base - 1)
 
     @property
@@ -83,7 +83,7 @@ class FloatingScheme(GridScheme):
         return values
 
     def floating(self, counts: Ints) -> tuple[Ints, Ints]:
-        """Return the mantissas and exponents of numbers in units, int64[n] each."""
+        """Return the mantissas and exponents of numbers given in units, int64[n] each."""
         exponent, mantissa = np.divmod(counts, self.steps)
         return mantissa + self.least, exponent + self.mantissa_exponents.first
 
@@ -141,7 +141,7 @@ class DecimalScheme(FloatingScheme):
 
     def signed(self, units: Units) -> tuple[Ints, Ints]:
         """Return the indices of the signed mantissas (negative ones follow positive ones) and of
-        the exponents of numbers in units, int64[n] each."""
+        the exponents of numbers given in units, int64[n] each."""
         exponent, mantissa = np.divmod(units.counts, self.steps)
         return units.negative * self.steps + mantissa, exponent
 

@@ -160,8 +160,8 @@ class WrittenScheme(Scheme):
         return DecodedNumbers(values, failures, tuple(written))
 
     def number_of(self, tokens: Sequence[int]) -> tuple[str, float | None]:
-        """Return the literal that the given tokens write, and its value, or None if it is not a
-        number."""
+        """Return the literal that the given tokens spell, and its value. Returns None if the
+        literal is not a number."""
         state, literal = self.read_tokens(tokens)
         if state == EXTRA:
             value = list(VALUES_OF_EXTRAS.values())[tokens[0] - len(self.pieces)]
@@ -234,7 +234,7 @@ class MarkedScheme(WrittenScheme):
 
     def read_tokens(self, tokens: Sequence[int]) -> tuple[str, str]:
         """Return the state and the literal. If the tokens are not a number, the literal consists of
-        all their characters except those of counts."""
+        all their characters, without the digit counts."""
         state, literal, broken = BEGIN, "", False
         for token in tokens:
             after = self._after[state]
@@ -262,8 +262,8 @@ def spell(numerals: Numerals) -> Spelt:
 
 
 def with_extras(tokens: UInt32s, lengths: Int32s, outcomes: UInt8s, first: int) -> Encoded:
-    """Return n encoded numbers [n], with one token inserted for each number that is an extra, such
-    as NaN. The ids of these tokens start at ``first``."""
+    """Return n encoded numbers [n], with one token inserted for each extra, such as NaN. The ids of
+    the extras start at ``first``."""
     extras = np.flatnonzero(outcomes)
     ends = np.cumsum(lengths, dtype=np.int64)
     own = first + outcomes[extras].astype(np.uint32) - np.uint32(Outcome.NAN)

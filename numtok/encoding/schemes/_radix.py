@@ -1,7 +1,7 @@
 """Exact conversion between numbers and ``mantissa * base^exponent`` with few digits, in any base.
 
 No logarithm is used. The exponent is found among the powers of the base and the mantissa by one
-division; if rounding could change the result, integers decide.
+division; if rounding could change the result, integer arithmetic is used.
 """
 
 from functools import lru_cache
@@ -43,7 +43,7 @@ def scaled(numerator: int, base: int, exponent: int, denominator: int = 1) -> fl
 @lru_cache
 def exponents_of(base: int) -> Interval:
     """Return all exponents ``e`` for which float64 represents every number from ``base^e`` to
-    ``base^(e+1)`` in full precision.
+    ``base^(e+1)`` with full precision.
 
     >>> exponents_of(10), exponents_of(2)
     (Interval(first=-307, last=307), Interval(first=-1022, last=1022))
@@ -79,10 +79,10 @@ def rounded(numerals: Numerals, base: int, digits: int, nearest: bool) -> Rounde
     """Round numbers to ``digits`` digits in a base, with ties to even, or truncate them if
     ``nearest`` is False.
 
-    In base 10, the digits are those of the literal as written. In other bases they are those of the
-    float64, and truncation is consistent with the values that :func:`compose` returns. Numbers
-    outside :func:`exponents_of` get an exponent outside it; zero, NaN and infinities get the
-    mantissa 0.
+    In base 10, the digits are taken from the literal as written. In other bases they are taken from
+    the float64, and truncation is consistent with the values that :func:`compose` returns. Numbers
+    outside the range of :func:`exponents_of` get an exponent outside that range; zero, NaN and
+    infinities get the mantissa 0.
     """
     if base == 10:
         return numerals.rounded(digits) if nearest else _cut(numerals, digits)
@@ -164,10 +164,10 @@ def compose(
     negative: Bools, mantissa: Ints, exponent: Ints, base: int = 10, denominator: int = 1
 ) -> Floats:
     """Return the float64 nearest to each ``mantissa * base^exponent / denominator`` [n], with a
-    denominator of 1 or 2. In base 10 this is bit for bit ``float("602E-1")``.
+    denominator of 1 or 2. In base 10, the result is bit-identical to ``float("602E-1")``.
 
     One division or multiplication of exact operands is correctly rounded; only larger exponents
-    need integers.
+    need integer arithmetic.
     """
     magnitude, powers = mantissa.astype(np.float64), _exact_powers(base)
     power = powers[np.minimum(np.abs(exponent), len(powers) - 1)]

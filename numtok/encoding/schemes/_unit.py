@@ -101,7 +101,7 @@ class UnitScheme(GridScheme):
 
     @staticmethod
     def cells_as_units(cells: Ints) -> Units:
-        """Return cells, int64[n], as units. No cell is negative."""
+        """Convert cells, int64[n], to units. Cells are never negative."""
         return Units(cells, np.zeros(len(cells), np.bool_))
 
     def values_of(self, units: Units) -> Floats:
@@ -112,8 +112,8 @@ class UnitScheme(GridScheme):
         return self.between(counts, counts + 1)
 
     def between(self, first: Ints, beyond: Ints) -> tuple[Floats, Floats]:
-        """Return the ends of ranges of cells, float64[n] each: where the cell ``first`` begins, and
-        where the last cell before ``beyond`` ends."""
+        """Return the low and high ends of ranges of cells, float64[n] each. A range begins with the
+        cell ``first`` and stops before the cell ``beyond``."""
         return np.maximum(self._begin(first), 0.0), np.minimum(self._begin(beyond), 1.0)
 
     @cached_property

@@ -13,7 +13,8 @@ from numtok.setting_values import Interval
 @dataclass(frozen=True)
 class B1999(DecimalScheme):
     """B1999 from Charton (2022), as in Table 1 of the xVal paper: a token for the signed mantissa
-    and a token for the exponent. The vocabulary has 1,800 signed mantissas and 16 exponents.
+    and a token for the exponent. The vocabulary consists of 1,800 signed mantissas and 16
+    exponents.
 
     exponents
         Range of the exponent, for an integer mantissa: -8..7 covers 1e-6 to 9.99e9.

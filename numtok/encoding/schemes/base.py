@@ -229,8 +229,8 @@ class Scheme(ABC):
 
     @abstractmethod
     def encode(self, numerals: Numerals) -> Encoded:
-        """Encode n numbers [n]. Encoding never fails: an out-of-range number is encoded as a
-        special token."""
+        """Encode the n numbers in ``numerals``. Encoding never fails: an out-of-range number is
+        encoded as a special token."""
 
     @abstractmethod
     def decode(
@@ -265,8 +265,8 @@ class Scheme(ABC):
         """
 
     def suited(self, largest: float, decimals: int) -> Self:
-        """Return the scheme with settings that suit numbers up to ``largest`` with ``decimals``
-        decimals. The scheme is unchanged unless ``defaults.sized`` is True."""
+        """Return the scheme with settings that suit numbers up to ``largest`` with up to
+        ``decimals`` decimals. The scheme is unchanged unless ``defaults.sized`` is True."""
         return self
 
     # --- derived ------------------------------------------------------------------------------
@@ -395,8 +395,8 @@ def fitted_to_golden(scheme: Scheme) -> Scheme:
 
 
 def plain(kind: type[Scheme]) -> Scheme:
-    """Return a scheme at its default settings. If the class has required settings, its attribute
-    ``checked_at`` is the spec to use."""
+    """Return a scheme at its default settings. If the class has required settings, the spec in its
+    attribute ``checked_at`` is used instead."""
     spec = getattr(kind, "checked_at", None)
     return kind() if spec is None else SCHEMES.build(spec)
 
@@ -459,8 +459,8 @@ def outcomes_of(
 
 
 def names_of(outcomes: UInt8s) -> dict[str, int]:
-    """Return the number of times that each outcome occurs, keyed by its lower-case name. Ordinary
-    numbers are left out.
+    """Return the count of each outcome, keyed by its lower-case name. Ordinary numbers are left
+    out.
 
     >>> names_of(np.array([0, 1, 1, 8], np.uint8))
     {'zero': 2, 'positive_overflow': 1}

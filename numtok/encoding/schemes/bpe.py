@@ -83,7 +83,7 @@ class BpeScheme(LiteralScheme, FittedScheme):
         identified by these merges, not by the path.
 
         Raises UsageError if the file cannot be read, has no merges of digits, or does not split
-        numbers by merges alone (for example, if it first splits them into groups of three digits).
+        numbers only by merges (for example, if it first splits them into groups of three digits).
         """
         shown = f"bpe: {path}"
         content = documents.read(path, shown, _LARGEST)

@@ -30,14 +30,15 @@ class NumeroLogic(MarkedScheme):
     """NumeroLogic (Schwartz et al. 2024): each number is preceded by its digit counts, before and
     after the decimal point: ``{2:71}``, ``{1.1:0.5}``.
 
-    Mantissa and exponent are counted separately: ``1.5e-12`` is ``{1.1:1.5}e-{2:12}``. Numerator
-    and denominator of a fraction are treated as two numbers. A sign comes before the brace.
-    Decoding uses only the digits; a wrong count in a prediction is ignored.
+    The digits of the mantissa and the exponent are counted separately: ``1.5e-12`` is
+    ``{1.1:1.5}e-{2:12}``. Numerator and denominator of a fraction are treated as two numbers. A
+    sign comes before the brace. Decoding uses only the digits; a wrong count in a prediction is
+    ignored.
 
     numbers
-        Which numbers are preceded by their digit counts: ``all`` numbers, or only those in the
-        ``answer``, that is, after the row's ``answer_start``. With ``answer``, all other numbers
-        are written as in the scheme ``digits``. Decoding accepts both forms.
+        Which numbers are preceded by their digit counts: ``all`` numbers, or only the numbers in
+        the ``answer``, that is, after the row's ``answer_start``. With ``answer``, all other
+        numbers are written as in the scheme ``digits``. Decoding accepts both forms.
     """
 
     revision: ClassVar[int] = 1

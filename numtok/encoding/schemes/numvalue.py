@@ -22,8 +22,8 @@ class NumValueScheme(MarkedScheme):
 
     Each part of a number has its own prefix: mantissa and exponent in scientific notation, as in
     ``<num> 1 . 5 e <num> - 3``, and numerator and denominator of a fraction, which are treated as
-    two numbers. A sign comes after the prefix. NaN and the infinities have one token each, without
-    a prefix.
+    two numbers. A sign comes after the prefix. NaN and the infinities are written as one token
+    each, without a prefix.
     """
 
     revision: ClassVar[int] = 1

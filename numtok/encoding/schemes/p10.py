@@ -16,8 +16,8 @@ from numtok.setting_values import Interval
 @dataclass(frozen=True)
 class P10(DecimalScheme):
     """P10 from Charton (2022), as in Table 1 of the xVal paper: a token for the sign, one for each
-    digit of the mantissa, and one for the exponent. The vocabulary has 2 signs, 10 digits and 16
-    exponents.
+    digit of the mantissa, and one for the exponent. The vocabulary consists of 2 signs, 10 digits
+    and 16 exponents.
 
     digits
         Number of significant digits that are kept (3 in the paper).

@@ -15,7 +15,7 @@ from numtok.setting_values import Interval
 @dataclass(frozen=True)
 class P1000(DecimalScheme):
     """P1000 from Charton (2022), as in Table 1 of the xVal paper: a token each for the sign, the
-    mantissa and the exponent. The vocabulary has 2 signs, 900 mantissas and 16 exponents.
+    mantissa and the exponent. The vocabulary consists of 2 signs, 900 mantissas and 16 exponents.
 
     exponents
         Range of the exponent, for an integer mantissa: -8..7 covers 1e-6 to 9.99e9.

@@ -16,9 +16,9 @@ class TriadsScheme(DigitTokens):
     ``right`` it is the same as ``digits:3``.
 
     cut
-        ``right`` splits outward from the decimal point, and exponents from their right:
+        ``right`` splits outward from the decimal point, and exponents from the right:
         ``1 234 567 . 89`` (in Singh and Strouse 2024, models add more accurately this way).
-        ``left`` splits each run of digits from its left, ``123 456 7``, like the tokenizer cl100k.
+        ``left`` splits each run of digits from the left, ``123 456 7``, like the tokenizer cl100k.
     """
 
     revision: ClassVar[int] = 1

@@ -49,8 +49,8 @@ class HuggingFace(FittedTokenizer):
     of unusual characters is checked.
 
     Text that spells a special token is encoded as plain text; text that spells another added token
-    is encoded as that token, as in the model. An NFC normalizer (as in Qwen) is skipped: text in
-    another form is not changed.
+    is encoded as that token, as in the model. An NFC normalizer (as in Qwen) is skipped, so text
+    that is not in NFC is not changed.
     """
 
     def __init__(self, settings: Any, source: str) -> None:

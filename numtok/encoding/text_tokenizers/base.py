@@ -72,8 +72,8 @@ class FittedTokenizer(ABC):
         return missing
 
     def unwritable(self, texts: Texts) -> dict[int, str]:
-        """Find the texts that encoding and decoding would not restore. Returns the reason for each
-        of them, keyed by its index in ``texts``.
+        """Find the texts that cannot be restored by decoding their tokens. Returns the reason for
+        each of these texts, keyed by its index in ``texts``.
 
         Only texts that contain one of :attr:`missing_bytes` are checked.
         """

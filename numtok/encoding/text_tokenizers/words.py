@@ -11,8 +11,8 @@ from numtok.encoding.texts import Texts
 
 @dataclass(frozen=True)
 class FrequentWords(TextTokenizer):
-    """One token for each of the 256 bytes and for each of the most frequent words in the train
-    split.
+    """One token for each of the 256 bytes and for each of the most frequent words in a sample of
+    the train split.
 
     size
         Maximum number of words. Words that occur only once are dropped.
