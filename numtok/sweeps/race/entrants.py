@@ -53,7 +53,7 @@ class Entered:
     of_table
         True if the data is a table.
     split
-        The rule by which rows were split, in the form of ``--split``; None if the data is already
+        The rule by which rows were split, in the syntax of ``--split``; None if the data is already
         split.
     test
         The split that the last round evaluates in addition to validation.
@@ -219,7 +219,7 @@ class Encodings:
         self._artifacts: dict[tuple[str, str | None], Artifact] = {}
 
     def of(self, entry: Entrant) -> Artifact:
-        """Return the artifact that a candidate trains on. Encodes the texts if necessary."""
+        """Return the artifact that a candidate trains on, after encoding the texts if necessary."""
         if self._entered.table is not None:
             return self._entered.table
         key = entry.scheme, entry.normalize
@@ -254,7 +254,7 @@ def predicted_rows(data: Artifact, entered: Entered) -> tuple[int | None, int | 
     """Return the numbers of rows to predict in the validation split and in the test split; None for
     all rows.
 
-    A text with many numbers is predicted once per number, so fewer rows are predicted if rows have
+    A text is predicted once for each of its numbers, so fewer rows are predicted if rows contain
     many numbers.
     """
     if data.kind == TABLE:
