@@ -40,7 +40,7 @@ class Choice(NamedTuple):
         Mean of its metric on the validation split, over the seeds used for selection; None if
         ``chosen`` is None.
     reached
-        True if it reached the target ``reach``; None if there is no target.
+        True if it reached the target ``reach``; None if ``reach`` is not set.
     costs
         Costs of its training runs; None if ``chosen`` is None.
     """
@@ -112,8 +112,7 @@ class Selection:
         return tuple((axis, run.point[axis]) for axis in self.select.over)
 
     def _ranked(self, groups: Mapping[Shared, Sequence[Run]]) -> dict[Shared, list[_Candidate]]:
-        """Execute all runs; return the candidates of each group that have a metric, best first.
-        """
+        """Execute all runs; return the candidates of each group that have a metric, best first."""
         runs = [run for group in groups.values() for run in group]
         reports = self.evaluate(
             [replace(run, eval=replace(run.eval, split=VALIDATION)) for run in runs]

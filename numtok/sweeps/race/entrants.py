@@ -104,7 +104,7 @@ def _is_table_ref(ref: str, store: Store) -> bool:
 def enter_texts(config: Config, store: Store, progress: Progress) -> Entered:
     """Profile texts, and return them with their candidates.
 
-    Raises UsageError if a setting does not fit the texts, and DataError if the texts have no
+    Raises UsageError if a setting does not apply to the texts, and DataError if the texts have no
     numbers to predict or too few rows.
     """
     if config.preset is not None:
@@ -293,7 +293,7 @@ def _check_targets(shown: str, profiled: profile.Profile, target: str | None) ->
 def enter_table(config: Config, store: Store, progress: Progress) -> Entered:
     """Read a table, and return it with its candidates.
 
-    Raises UsageError if a setting does not fit the table or the target column is unknown, and
+    Raises UsageError if a setting does not apply to the table or the target column is unknown, and
     DataError if the table has too few rows or a constant target.
     """
     if config.preset is not None:

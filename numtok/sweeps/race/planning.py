@@ -310,8 +310,8 @@ class Planning:
         """Measure as many candidates as train in parallel, starting with index ``first``.
 
         Return the seconds per step of each candidate, or the error if it cannot be trained. If
-        fewer candidates remain than train in parallel, others are measured again to keep the load
-        the same.
+        fewer candidates remain than train in parallel, the first candidates are measured again, and
+        these results are dropped.
         """
         entered = len(self.entered.entries)
         share = _MEASURING * self.config.seconds * self.side.jobs / (4 * entered)
