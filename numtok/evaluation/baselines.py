@@ -78,7 +78,7 @@ def baselines(
     Invalid predictions are NaN.
 
     train
-        Train split; None if it is not available. Baselines that need it are then omitted.
+        Train split; None if it is not available, in which case baselines that need it are omitted.
     train_mean
         Mean of the numbers that the model was trained to predict; None if unknown.
     fill
@@ -189,8 +189,8 @@ def _quantized(codec: Codec, samples: EncodedSplit, queries: Queries) -> Floats:
 
 
 def target_means(train: EncodedSplit) -> dict[str, float]:
-    """Return the mean of the finite targets for each target name. The result is empty if all
-    targets have the same name."""
+    """Return the mean of the finite values of each target, keyed by target name. The result is
+    empty if all targets have the same name."""
     names = np.array(train.target_name.to_pylist(), object)
     values = train.numbers[train.targets]
     usable = np.isfinite(values)

@@ -57,8 +57,8 @@ class BatchSizer:
     def of(cls, model: Model, most: int, tokens: Mapping[str, int] = _TOKENS) -> "BatchSizer":
         """Return the limits for a model on its device.
 
-        ``most`` is the maximum number of rows. ``tokens`` contains the maximum number of tokens for
-        each type of device, such as "cpu".
+        ``most`` is the maximum number of rows. ``tokens`` maps each type of device, such as "cpu",
+        to the maximum number of tokens.
         """
         return cls(most, tokens[next(model.parameters()).device.type])
 
@@ -120,7 +120,7 @@ class Devices:
         """Yield ``read(reader, item, note)`` for each item, in order.
 
         Only a few items are taken from ``items`` at a time. The reader is sent to each process
-        once; models and data in the store are read again there.
+        once, and each process reads models and data from the store itself.
         """
         if self.count == 1:
             yield from (read(reader, item, note) for item in items)
@@ -144,8 +144,8 @@ class Devices:
 
 @contextmanager
 def devices(requested: str, device: torch.device) -> Iterator[Devices]:
-    """Context manager that opens the devices requested with ``--devices``. All have the same type
-    as ``device``. Raises UsageError if not enough devices are available."""
+    """Context manager that opens the devices requested with ``--devices``. All devices have the
+    same type as ``device``. Raises UsageError if not enough devices are available."""
     count = device_count(requested, device)
     gpus = gpu_slots(count, torch.cuda.device_count()) if device.type == "cuda" else ()
     with Workers(count, gpus, _DIED) as workers:

@@ -201,8 +201,8 @@ class EvaluatedSplit:
     ) -> "EvaluatedSplit":
         """Read ``rows`` rows of a split, sampled by ID, or all rows if ``rows`` is None.
 
-        If ``skip_long`` is set, rows that are too long for the model are skipped; otherwise, they
-        raise DataError. DataError is also raised if all rows are too long.
+        Rows that are too long for the model are skipped if ``skip_long`` is set. Raises DataError
+        if all rows are too long or, unless ``skip_long`` is set, if any row is.
         """
         whole = read_split(encoded, split)
         drawn = whole.drawn(rows)

@@ -1,10 +1,10 @@
 """Fields that predicted numbers belong to, with each field's mean and median in the train split.
 
-If rows have no targets, every number is predicted. A metric over all numbers then mostly reflects
-the differences between kinds of numbers, such as ages and weights. Fields separate these kinds.
-They are detected as in ``profile`` (see ``encoding.fields``), from the texts of the train split and
-of the evaluated rows together, because a single row can reveal that two apparent fields are the
-same field. Means and medians are computed from the train split only.
+If rows have no targets, every number is predicted. In that case, a metric over all numbers mostly
+reflects the differences between kinds of numbers, such as ages and weights. Fields separate these
+kinds. They are detected as in ``profile`` (see ``encoding.fields``), from the texts of the train
+split and of the evaluated rows together, because a single row can reveal that two apparent fields
+are the same field. Means and medians are computed from the train split only.
 """
 
 from collections.abc import Sequence
@@ -53,8 +53,8 @@ class Rows(NamedTuple):
     """Selected rows of one split of encoded data.
 
     samples
-        Rows of the split that are in memory: those with the indices ``drawn``, or all if ``drawn``
-        is None.
+        Rows of the split that are in memory: the rows with the indices ``drawn``, or all rows if
+        ``drawn`` is None.
     chosen
         Ascending indices int64[k] of the selected rows in ``samples``.
     """
@@ -72,7 +72,7 @@ class Rows(NamedTuple):
 
     @property
     def counts(self) -> Ints:
-        """How many numbers each selected row contains, int64[k]."""
+        """Counts of the numbers in each selected row, int64[k]."""
         return np.diff(self.samples.number_rows)[self.chosen]
 
     @property
@@ -126,7 +126,7 @@ def anchored_fields(*parts: Rows) -> list[AnchoredSplit]:
 
     An anchored field depends only on the word before the number, not on the whole template: rows
     with and without ``, width 3 m`` share the field after ``length``. If the same word precedes
-    several numbers in a row, each of them has its own anchored field. A field has the same code in
+    several numbers in a row, each number has its own anchored field. A field has the same code in
     all parts.
     """
     fields, nodes = _find_fields(parts, Fields(wording.BY_ANCHOR))

@@ -61,8 +61,8 @@ class Guesses(NamedTuple):
 
 
 class RowWords(NamedTuple):
-    """A selection of rows from a split of encoded data, whose words can be read. ``rows`` contains
-    their indices, ascending, int64[k]."""
+    """Selected rows of a split of encoded data, whose words can be read. ``rows`` contains their
+    indices, ascending, int64[k]."""
 
     encoded: Artifact
     split: str
@@ -82,8 +82,8 @@ def label_baselines(
 ) -> Iterator[BaselineAnswers]:
     """Yield the predictions of each available baseline.
 
-    Baselines are fitted to the train split of ``training``. ``queried`` selects the rows of
-    ``answers``, in the same order. ``classes`` are the labels that the model can predict.
+    Baselines are fitted to the train split of ``training``. ``queried`` contains the rows to which
+    ``answers`` belong, in the same order. ``classes`` are the labels that the model can predict.
     """
     codes = _codes(read_labels(training, TRAIN), classes)
     true = _codes(pa.array(answers.truth_literal, pa.string()), classes)

@@ -1,4 +1,4 @@
-"""Sign, mantissa and exponent of numbers: which of them are wrong, and how frequent each value is.
+"""Sign, mantissa and exponent of numbers: errors in each part, and frequencies of its values.
 
 True and predicted numbers are first rounded to the same number of significant digits, regardless of
 the scheme. With three digits, ``-0.0602`` has the parts ``-``, ``602`` and ``E-4``.

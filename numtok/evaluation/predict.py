@@ -63,8 +63,8 @@ class Options:
         Number of samples that approximate the distribution if it has no exact form, for example
         because numbers are decoded token by token.
     batch
-        Maximum number of rows per forward pass, and of numbers that are decoded from it at a time.
-        Batches of long rows are smaller.
+        Maximum number of rows per forward pass, and of numbers decoded at a time. Batches of long
+        rows are smaller.
     """
 
     measures: ClassVar[Measures] = "numbers"
@@ -275,7 +275,7 @@ class Predictor:
     def _by_path(self, steps: DecodingStates, numbers: Ints, tokens: Ints) -> Predicted:
         """Predict by decoding tokens.
 
-        The distribution is known only from the probabilities of single token sequences and from
+        The distribution is known only from the probabilities of individual token sequences and from
         samples.
         """
         reading = self.reader.read(steps)
@@ -351,7 +351,7 @@ class Predictor:
 
     @property
     def _only_path(self) -> bool:
-        """True if only probabilities of single token sequences are known."""
+        """True if only probabilities of individual token sequences are known."""
         return self.loaded.model.value_head is None and self.support is None
 
     def _calibrated(self, numbers: Ints) -> Iterator[tuple[Ints, Calibration]]:

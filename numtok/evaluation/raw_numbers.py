@@ -62,8 +62,8 @@ class RawNumbers:
 
     @property
     def is_raw(self) -> bool:
-        """True if the value head predicts all digits of a number, as written in the text. Its
-        outputs are then not normalized."""
+        """True if the value head predicts all digits of a number, as written in the text. In that
+        case, its outputs are not normalized."""
         return self.heads.is_exact
 
     @property

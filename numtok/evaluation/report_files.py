@@ -109,7 +109,7 @@ def publish(draft: Draft, model: Artifact, report: Report, timing: Mapping[str, 
 
 
 def read(artifact: Artifact) -> Evaluation:
-    """Read a report and its timing. Raises StoreError if the file is damaged or has a newer
+    """Read a report and its timing. Raises StoreError if the report file is damaged or has a newer
     schema."""
     report, timing = _REPORT.read(artifact.path), artifact.timing(Timing)
     return Evaluation(artifact.ref, report, timing, artifact.path)
@@ -151,8 +151,8 @@ class ReportPredictions:
     def read(cls, evaluation: Evaluation) -> "ReportPredictions":
         """Read the predictions of a report.
 
-        Raises StoreError if the file is damaged, and DataError if two predictions have the same ID,
-        target and position.
+        Raises StoreError if the file of predictions is damaged, and DataError if two predictions
+        have the same ID, target and position.
         """
         report = evaluation.report
         table = _read_predictions(evaluation.folder / PREDICTIONS_FILE, report)
@@ -181,8 +181,8 @@ class ReportPredictions:
     def group_names(self) -> list[str]:
         """Names by which predictions can be grouped.
 
-        Besides the groups of the data, these are ``target`` if there are several targets, and
-        ``field`` if fields are known.
+        These are the groups of the data, ``target`` if there are several targets, and ``field`` if
+        fields are known.
         """
         names = self.table.column_names
         groups = [name.removeprefix(GROUP) for name in names if name.startswith(GROUP)]

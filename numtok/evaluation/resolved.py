@@ -157,8 +157,8 @@ def resolve_texts(
 ) -> ResolvedTextEvaluation:
     """Validate the options for evaluating a text model, and fill in their defaults.
 
-    ``file`` describes the model. Raises UsageError if an option is invalid, the split does not
-    exist, or the data have a different encoding than the model.
+    ``file`` describes the model. Raises UsageError if an option is invalid, the split is unknown,
+    or the data and the model have different encodings.
     """
     device = device_of(config.device)
     check_codec(model, data)

@@ -189,8 +189,8 @@ def tuned(train: LabeledRows, validation: LabeledRows, features: Floats) -> Floa
     """Return predictions float64[n] of tuned boosted trees for features [n, k]. Requires
     scikit-learn.
 
-    Trees are fitted to ``train`` with several settings. Those with the smallest mean absolute error
-    on ``validation`` make the predictions, which are NaN if no error is finite.
+    Trees are fitted to ``train`` with several settings. The trees with the smallest mean absolute
+    error on ``validation`` are used. The predictions are NaN if no error is finite.
     """
     from sklearn.ensemble import HistGradientBoostingRegressor
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]

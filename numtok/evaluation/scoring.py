@@ -49,7 +49,7 @@ class Scores:
     left_out
         Number of predictions that cannot be scored.
     metrics, valid_metrics
-        Metrics over all predictions, and over only the valid ones (empty if all are valid).
+        Metrics over all predictions, and over the valid predictions only (empty if all are valid).
     by_target, groups, fields
         Metrics for each target, for each value of each group, and for each field.
     notes
@@ -167,7 +167,7 @@ class BaselineAnswers(NamedTuple):
 
     partial
         True for baselines in the data, which may lack predictions for some numbers. These numbers
-        are then skipped, instead of being scored with the train mean.
+        are skipped instead of being scored with the train mean.
     """
 
     name: str

@@ -112,8 +112,8 @@ def over_grid(predictive: Predictive, n: int, grid: Floats) -> Floats:
     """Return the means of n distributions, float64[n], approximated on an evenly spaced grid
     float64[g].
 
-    Each value of the grid is weighted by the probability of its cell. If only a density is known,
-    it is the weight instead, although this overweights values in narrow peaks.
+    Each value of the grid is weighted by the probability of its cell. If only the density is known,
+    values are weighted by the density instead, which gives too much weight to narrow peaks.
     """
     half = (grid[1] - grid[0]) / 2
     columns = []

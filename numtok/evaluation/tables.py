@@ -88,10 +88,11 @@ class TableEvaluation:
         return self.__dict__ | {"devices": ONE}
 
     def parts(self) -> Iterator[_TablePart]:
-        """Yield the rows to predict, with their model, for each fold that has such rows.
+        """Yield the rows to predict in each fold, with their model. Folds without such rows are
+        skipped.
 
-        If there are more than ``most`` rows in total, that many are sampled by a hash of fold and
-        row.
+        If there are more than ``most`` rows in total, a sample of ``most`` rows is chosen by a hash
+        of fold and row.
         """
         split = {fold: self._rows(fold) for fold in self.loaded.fitted}
         keys = {fold: uniforms(rows, "sample", fold) for fold, rows in split.items()}
@@ -111,8 +112,8 @@ class TableEvaluation:
         return rows[held_back(len(rows), trained.options.validation, trained.seed)[1]]
 
     def _is_held_back(self, fold: int) -> bool:
-        """Return whether the rows to predict in a fold are those that were held out when the model
-        was fitted to this table."""
+        """Return whether the rows to predict in a fold are the rows that were held out when the
+        model was fitted to this table."""
         if self.split != VALIDATION or VALIDATION in self.table.splits(fold):
             return False
         return self._is_training_table

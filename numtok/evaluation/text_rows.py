@@ -113,7 +113,8 @@ def predict_texts(
     """Yield each row with its prediction, in order. Rows are read in blocks.
 
     ``file`` describes the model. Raises UsageError for options that do not apply to the model,
-    DataError for rows that are too long or have no ``[?]``, and TrainingFailed if memory runs out.
+    DataError for rows that cannot be predicted (see :meth:`TextPredictor.predict`), and
+    TrainingFailed if memory runs out.
     """
     device = device_of(config.device)
     with devices(config.devices, device) as these:
@@ -173,7 +174,7 @@ def _query(where: str, line: bytes, row: _GivenRow) -> Query:
 
 @dataclass
 class _Draft:
-    """Row whose holes (``[?]``) are filled one after the other."""
+    """Row whose holes (``[?]``) are filled one after another."""
 
     row: Query
     pieces: list[str]  # the text around its holes: one more than there are holes
@@ -191,7 +192,7 @@ class _Draft:
 
     @property
     def before(self) -> str:
-        """Text before the next hole, or all of it; invalid numbers remain holes."""
+        """Text before the next hole, or the whole text; invalid numbers remain holes."""
         literals = [number["literal"] or HOLE for number in self.predicted]
         pairs = zip(self.pieces, [*literals, ""], strict=False)
         return "".join(piece + literal for piece, literal in pairs)

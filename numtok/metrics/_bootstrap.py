@@ -41,8 +41,8 @@ def replicates(
     """Return the replicates of each statistic, float64[resamples], all computed on the same
     resamples.
 
-    If there are fewer than two units to draw from, all resamples are equal and have no spread, so
-    the arrays are empty.
+    If there are fewer than two numbers or samples to draw from, all resamples are equal, and the
+    arrays are empty.
     """
     few = n < 2 or (sample is not None and len(np.unique(sample)) < 2)
     if few or not statistics:

@@ -4,14 +4,13 @@ Metrics on digits compare literals, never floats: 0.1 + 0.2 is not 0.3, and an
 operand of a hundred digits does not fit into a float. A literal is one number under
 the numeral policy; it may contain group commas (``1,234``), ``%`` or U+2212.
 
-Digits are compared as in NUPA (Yang et al. 2025). A number has three parts: the
-digits before the decimal point, those after it, and those of the exponent. A
-prediction in a different notation than the true value (12300.0 for 1.23e4, or 1e-05
-for 1e-5) is first rewritten exactly in the notation of the true value; its decimals
-are dropped if the true value has no decimal point. Trailing zeros count as digits:
-0.1 misses one digit of 0.10. As published, signs are not compared. Unlike the
-published code, a prediction without a decimal point is not a failure if the true
-value has one: it only misses the decimals.
+Digits are compared as in NUPA (Yang et al. 2025). A number has three parts: the digits before the
+decimal point, the digits after it, and the digits of the exponent. A prediction in a different
+notation than the true value (12300.0 for 1.23e4, or 1e-05 for 1e-5) is first rewritten exactly in
+the notation of the true value; its decimals are dropped if the true value has no decimal point.
+Trailing zeros count as digits: 0.1 misses one digit of 0.10. As in the published code, signs are
+not compared. Unlike in the published code, a prediction without a decimal point does not fail if
+the true value has one: it only misses the decimals.
 """
 
 import re
@@ -70,8 +69,8 @@ class Numeral(NamedTuple):
         )
 
     def exact(self, digits: int = 0) -> Exact:
-        """Return the exact value. Unless ``digits`` is 0, it is rounded half to even to that many
-        significant digits.
+        """Return the exact value. Unless ``digits`` is 0, it is rounded to that many significant
+        digits, with ties to even.
 
         >>> Numeral.read("0.1435").exact(3)
         Exact(negative=False, digits='144', exponent=-3)
@@ -97,7 +96,7 @@ class Numeral(NamedTuple):
         return int(Decimal(self.exponent or 0)) - len(self.decimals or "") - 2 * self.percent
 
     def rounded(self, power: int) -> Exact:
-        """Return the exact value, rounded half to even to a multiple of ``10^power``.
+        """Return the exact value, rounded to a multiple of ``10^power``, with ties to even.
 
         >>> Numeral.read("1301.98").rounded(0), Numeral.read("0.5").rounded(0).digits
         (Exact(negative=False, digits='1302', exponent=0), '')
@@ -112,17 +111,17 @@ class Numeral(NamedTuple):
 
     @property
     def parts(self) -> Parts:
-        """The digits before the decimal point, after it, and of the exponent. Signs and the
-        exponent's leading zeros are dropped."""
+        """Digits before the decimal point, after it, and in the exponent. Signs and leading zeros
+        of the exponent are dropped."""
         exponent = self.exponent and (self.exponent.lstrip("+-").lstrip("0") or "0")
         return self.whole, self.decimals or "", exponent or ""
 
     def written_like(self, other: "Numeral") -> "Numeral":
         """Rewrite the number in the notation of ``other``.
 
-        That is: with an exponent and the same number of digits before the point if ``other`` has an
-        exponent; as a percentage if ``other`` is one; without decimals if ``other`` has no decimal
-        point; and with a leading 0 if ``other`` has one.
+        If ``other`` has an exponent, the result has an exponent and the same number of digits
+        before the decimal point. It is a percentage if ``other`` is one, has no decimals if
+        ``other`` has no decimal point, and has a leading 0 if ``other`` has one.
 
         >>> Numeral.read("5e-02").written_like(Numeral.read("0.5")).parts
         ('0', '05', '')

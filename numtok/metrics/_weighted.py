@@ -13,7 +13,7 @@ from numtok.metrics._bootstrap import Statistic
 def dot(weights: Floats, values: Floats) -> Floats:
     """Return ``weights @ values``, identical to the last bit for any number of threads.
 
-    Reports have a digest, and BLAS libraries do not guarantee identical bits.
+    The digests of reports require identical bits, which BLAS libraries do not guarantee.
     """
     product: Floats = np.einsum("rn,n->r", weights, values)
     return product
@@ -64,8 +64,8 @@ def median(values: Floats) -> Statistic:
 
 
 def relative_errors(truth: Floats, prediction: Floats) -> Floats:
-    """Return |prediction - truth| / |truth|, float64[n]. For a true value of 0 the error is 0 if
-    the prediction is 0, else infinity."""
+    """Return |prediction - truth| / |truth|, float64[n]. For a true value of 0, the error is 0 if
+    the prediction is 0, and infinity otherwise."""
     errors = np.abs(prediction - truth)
     relative = errors / np.abs(truth)
     # The difference of two huge numbers of opposite sign overflows; their ratio does not.

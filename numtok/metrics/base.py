@@ -56,7 +56,7 @@ class Predictions(NamedTuple):
     sample
         int64[n], index of the sample (row of the data) that each number belongs to. The numbers of
         a sample are not independent, so the bootstrap draws whole samples. If this column is None,
-        it draws single numbers.
+        it draws individual numbers.
     pit
         float64[n], probability P(X <= truth) under the predictive distribution.
     log_density_tailed
@@ -102,7 +102,7 @@ class Predictions(NamedTuple):
 
     @classmethod
     def of(cls, truth: ArrayLike, prediction: ArrayLike, **columns: Any) -> "Predictions":
-        """Build predictions from array-likes. All of them are marked as valid."""
+        """Build predictions from array-likes. All predictions are marked as valid."""
         arrays: dict[str, Any] = {
             name: column if name.endswith("literal") else np.asarray(column)
             for name, column in columns.items()
@@ -183,7 +183,7 @@ class Metric(ABC):
     measures
         Kind of items that the metric evaluates: ``numbers``, ``labels`` or ``answers``.
     better
-        Values that are better, ``higher`` or ``lower``; ``neither`` if the best value lies in
+        Which values are better: ``higher``, ``lower``, or ``neither`` if the best value lies in
         between, as for coverage.
     bounds
         Smallest and largest possible value.
@@ -213,13 +213,14 @@ class Metric(ABC):
         values, float64[resamples].
 
         ``answers`` has at least one row, has all columns in ``needs``, and contains only rows that
-        :meth:`counted` selects. Weights are whole numbers: a weight of k is equivalent to k copies
-        of the row. The value is NaN or infinite for resamples in which the metric is undefined.
+        :meth:`counted` selects. Weights are integers: a weight of k is equivalent to k copies of
+        the row. The value is NaN or infinite for resamples in which the metric is undefined.
         """
 
     @final
     def missing(self, answers: Predictions) -> str | None:
-        """Return why the metric cannot be computed for ``answers``; None if it can be computed."""
+        """Return the reason why the metric cannot be computed for ``answers``, or None if it
+        can."""
         if not len(answers.truth):
             return f"there are no {answers.measures}"
         if answers.measures != self.measures:
@@ -269,7 +270,8 @@ class Metric(ABC):
 
     @final
     def why_undefined(self, answers: Predictions) -> str | None:
-        """Return the reason why the metric is undefined for ``answers``; None if it is defined."""
+        """Return the reason why the metric is undefined for ``answers``, or None if it is
+        defined."""
         if reason := self.missing(answers):
             return reason
         return None if np.isfinite(self.plain(answers)) else self.undefined
@@ -371,8 +373,8 @@ def figures_over_seeds(
 
 
 def _counted(figure: Figure, counted: Bools, sample: Ints | None, of_share: float | None) -> Figure:
-    """Restrict a figure to the counted rows (bool[n]). With a single sample it has no interval.
-    ``of_share`` is the level of the interval if the metric is a fraction, else None."""
+    """Restrict a figure to the counted rows (bool[n]). With a single sample, the figure has no
+    interval. ``of_share`` is the level of the interval if the metric is a fraction, else None."""
     n = int(counted.sum())
     drawn = n if sample is None else len(np.unique(sample[counted]))
     if drawn < 2:
@@ -385,8 +387,8 @@ def _counted(figure: Figure, counted: Bools, sample: Ints | None, of_share: floa
 def means(columns: Sequence[Floats], answers: Predictions, *, shares: bool = False) -> list[Figure]:
     """Return the mean of each column, float64[n], with its 95% bootstrap interval.
 
-    Set ``shares`` if the means are fractions or differences of fractions: means of exactly 0 or 1
-    then get Wilson's interval. The resamples are the same as in :func:`figures` for the same
+    Set ``shares`` if the means are fractions or differences of fractions, so that means of exactly
+    0 or 1 have Wilson's interval. The resamples are the same as in :func:`figures` for the same
     predictions.
 
     >>> means([np.array([1.0, 0.0, 0.0])], Predictions.of([1, 2, 3], [1, 2, 4]))

@@ -12,7 +12,7 @@ from numtok.metrics.base import NOT_NEGATIVE, MeanMetric, Predictions, Values
 class DLength(MeanMetric):
     """Mean absolute difference in the number of digits between prediction and true value (NUPA's
     d-length). For an invalid prediction, the difference is the number of digits of the true value.
-    This metric is for single numbers in any notation; ``answer-d-length`` is for whole answers.
+    This metric is for individual numbers in any notation; ``answer-d-length`` is for whole answers.
 
     parts
         If ``no``, all digits are counted together, so one digit too many before the point and one

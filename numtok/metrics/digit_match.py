@@ -28,7 +28,7 @@ class DigitMatch(MeanMetric):
     """Mean fraction of the true value's digits that the prediction has at the same position (NUPA's
     digit match). Integer parts and exponents are aligned from the right, decimals from the left.
     Extra digits are not penalized. An invalid prediction matches no digit. This metric is for
-    single numbers in any notation; ``answer-digit-match`` is for whole answers.
+    individual numbers in any notation; ``answer-digit-match`` is for whole answers.
 
     >>> literals = {"truth_literal": ["1287", "10.5"], "prediction_literal": ["1387", "0.15"]}
     >>> DigitMatch().plain(Predictions.of([1287, 10.5], [1387, 0.15], **literals))  # 3 of 4, 1 of 3

@@ -15,8 +15,8 @@ class FloatMatch(ShareMetric):
     """Fraction of predictions that agree with the true value to about fourteen digits (fourteen
     decimals for values up to 1), by the rule for exact matches in the BitTokens benchmark:
     |prediction - truth| < 10^-d, where d = 14 - ceil(log10 |truth|) is clipped to 0..14. The
-    tolerance is therefore 1e-14 for true values up to 1, and 1 for those above 1e13. An invalid
-    prediction is not a match.
+    tolerance is therefore 1e-14 for true values up to 1, and 1 for true values above 1e13. An
+    invalid prediction is not a match.
 
     >>> answers = Predictions.of([3, 3, 2e-15, 123], [3 + 9e-14, 3 + 2e-13, 9e-15, 123 + 9e-12])
     >>> FloatMatch().values(answers).tolist()

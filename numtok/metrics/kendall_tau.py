@@ -68,11 +68,11 @@ class KendallTau(Metric):
     predictions.
 
     The value is exact for any n. Bootstrap replicates are exact for up to 500 numbers, and for up
-    to 64 clusters if the number of numbers times the number of clusters is at most a million. For
-    larger inputs, an exact replicate would take O(n log n) time. Replicates are then approximated
-    by a first-order expansion in the weights around the value (the Hajek projection of a
-    U-statistic). For n drawn numbers or clusters, the error of this approximation is of order 1/n,
-    whereas the width of the interval is of order 1/sqrt(n).
+    to 64 clusters if the number of numbers times the number of clusters is at most 2^20 (about a
+    million). For larger inputs, where an exact replicate would take O(n log n) time, replicates are
+    approximated by a first-order expansion in the weights around the value (the Hajek projection of
+    a U-statistic). For n drawn numbers or clusters, the error of this approximation is of order
+    1/n, whereas the width of the interval is of order 1/sqrt(n).
 
     >>> KendallTau().plain(Predictions.of([1, 2, 3, 4], [1, 3, 2, 4]))  # 5 pairs in order, 1 not
     0.6666666666666666

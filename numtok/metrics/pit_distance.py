@@ -15,12 +15,12 @@ class PitDistance(Metric):
     q-quantile of the u_i. It is the average distance by which the u_i must be moved to be uniformly
     distributed.
 
-    A calibrated model scores 0 up to chance, about 0.3 / sqrt(n) for n numbers. The score is 0.25
-    if all true values lie in the middle of their predictive distributions (which are too wide) or
-    half of them at each end (too narrow), and 0.5 if all lie at the same end. These values assume
-    continuous distributions. A distribution with atoms (a token for zero, few distinct samples)
-    puts its true values at the upper ends of the atoms, so it scores above 0 even if it is
-    calibrated, and up to 0.5 if it is certain and correct.
+    A calibrated model scores 0 except for random variation of about 0.3 / sqrt(n) for n numbers.
+    The score is 0.25 if all true values lie in the middle of their predictive distributions (which
+    are too wide) or half of them at each end (too narrow), and 0.5 if all lie at the same end.
+    These values assume continuous distributions. A distribution with atoms (a token for zero, few
+    distinct samples) puts its true values at the upper ends of the atoms, so it scores above 0 even
+    if it is calibrated, and up to 0.5 if it is certain and correct.
 
     >>> PitDistance().plain(Predictions.of([0, 0], [0, 0], pit=[0.5, 0.5]))
     0.25

@@ -77,7 +77,7 @@ _TABLES = (*_STAGES, "compare", "select")
 def read_sweep(path: Path, changes: Sequence[str] = (), most: int = MOST_RUNS) -> Sweep:
     """Read a sweep file. Each ``TABLE.KEY=VALUE`` in ``changes`` replaces a value in the file.
 
-    Raises UsageError if the file is invalid or has more than ``most`` runs.
+    Raises UsageError if the file is invalid or describes more than ``most`` runs.
     """
     tables = with_current_keys(path, _parsed(documents.read(path, str(path)), str(path)))
     for change in changes:
@@ -128,7 +128,7 @@ class _SweepFile:
     data
         Value of ``data``; None if a table makes the data.
     ways
-        The file's own tables, then those of each ``[[also]]``.
+        The file's own tables, followed by the tables of each ``[[also]]``.
     """
 
     path: Path

@@ -50,8 +50,8 @@ class Select(CommandSettings):
     Only heads of the same kind compete, so there is a best ``riemann`` and a best ``decoder:ud``.
     If ``reach`` is set, the budgets of ``train`` are tried in ascending order until ``metric``
     reaches ``reach``; after each budget, the better half of the candidates continues. Selection
-    uses the first ``seeds`` seeds, or all seeds if it is None; the selected candidates run with all
-    seeds.
+    uses the first ``seeds`` seeds, or all seeds if ``seeds`` is None; the selected candidates run
+    with all seeds.
     """
 
     metric: str = setting(help="Deciding metric.", registry="metrics")
@@ -66,8 +66,8 @@ class Sweep:
 
     data, encode, train, eval
         Points on the axes of each stage, each with a configuration that lacks only the results of
-        the previous stage. Tables are not encoded; for them, ``encode`` is a single point with
-        None.
+        the previous stage. Tables are not encoded; for them, ``encode`` is a single point without a
+        configuration (None).
     budget
         Name of the axis of training budgets, if there is one.
     also
@@ -120,9 +120,9 @@ class Sweep:
         return [self.budget] if reach and self.budget is not None else []
 
     def shared(self, point: Point) -> Shared:
-        """Return the values that a run shares with the candidates in its group: those on all axes
-        except seeds, budgets tried in ascending order, and ``select.over``. If heads compete, the
-        kind of the head is kept."""
+        """Return the values that a run shares with the candidates in its group: the values on all
+        axes except seeds, budgets tried in ascending order, and ``select.over``. If heads compete,
+        the kind of the head is kept."""
         over = self.select.over if self.select is not None else ()
         apart = {*over, *self.seeds, *self.climbed}
         return tuple(

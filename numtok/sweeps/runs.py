@@ -108,8 +108,8 @@ def race_side(config: RaceConfig, nodes: Sequence[ClusterNode]) -> Side:
     """Return the number of parallel runs of a race, and their threads and GPUs.
 
     ``--jobs`` sets the number of parallel runs. The default is one per GPU or, without GPUs, one
-    per core, but at most twice the number of seeds. On a cluster, the defaults are those of
-    :func:`on_cluster`, but not limited by the number of runs.
+    per core, but at most twice the number of seeds. On a cluster, the defaults are the same as in
+    :func:`on_cluster`, except that they are not limited by the number of runs.
 
     Parallel runs save time, because budgets are in steps: several runs together train more steps in
     the same time than one run on all cores. The number of threads is always set and is stored in
@@ -186,7 +186,7 @@ class Run:
 
 
 class Failed(NamedTuple):
-    """A failure: the label of a result that could not be produced, and the error."""
+    """Failure to produce a result: the label of the result, and the error."""
 
     label: str
     problem: NumtokError
@@ -315,14 +315,14 @@ def _in_rounds(runs: Sequence[Run]) -> list[Run]:
 
 @dataclass(frozen=True, kw_only=True)
 class Runner:
-    """Callable that executes those of the given runs that have no result yet. It returns the folder
-    of each report, keyed by the index of the run.
+    """Callable that executes the given runs, except runs whose results exist already. It returns
+    the folder of each report, keyed by the index of the run.
 
     failed
         List to which failed runs are appended.
     part
-        Part of the sweep to execute. With "3/8", these are the runs of every eighth model, starting
-        with the third. OthersLeft is raised if runs of other parts have no results yet.
+        Part of the sweep to execute. "3/8" stands for the runs of every eighth model, starting with
+        the third. OthersLeft is raised if runs of other parts have no results yet.
     each
         Function that is called with every outcome.
     engine

@@ -4,9 +4,9 @@ Candidates differ on the axes in ``over``; all candidates of a group have the sa
 other axes. The mean of the metric over all seeds, or over the first few, decides.
 
 With ``reach``, selection is successive halving: all candidates of a group train at the smallest
-budget. Then the better half of them trains from scratch at the next budget, with a new schedule,
-and so on, until the best candidate reaches the target. The reported cost is the cost of reaching
-the target with known settings.
+budget. The better half then trains from scratch at the next budget, with a new schedule, and so on,
+until the best candidate reaches the target. The reported cost is the cost of reaching the target
+with known settings.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,7 +40,7 @@ class Choice(NamedTuple):
         Mean of its metric on the validation split, over the seeds used for selection; None if
         ``chosen`` is None.
     reached
-        True if it reached the target ``reach``; None without a target.
+        True if it reached the target ``reach``; None if ``reach`` is not set.
     costs
         Costs of its training runs; None if ``chosen`` is None.
     """
@@ -112,9 +112,7 @@ class Selection:
         return tuple((axis, run.point[axis]) for axis in self.select.over)
 
     def _ranked(self, groups: Mapping[Shared, Sequence[Run]]) -> dict[Shared, list[_Candidate]]:
-        """Execute all runs; return the candidates of each group that have a metric, the best
-        first.
-        """
+        """Execute all runs; return the candidates of each group that have a metric, best first."""
         runs = [run for group in groups.values() for run in group]
         reports = self.evaluate(
             [replace(run, eval=replace(run.eval, split=VALIDATION)) for run in runs]

@@ -107,9 +107,10 @@ class StageTable:
         }
 
     def build(self, options: Mapping[str, Any] | None = None, **fixed: Any) -> Any:
-        """Build the configuration of the stage from ``options``, by default those of the table.
+        """Build the configuration of the stage from ``options``, by default the options in the
+        table.
 
-        ``fixed`` gives fields that the file does not set. Raises UsageError if an option is
+        ``fixed`` contains fields that the file does not set. Raises UsageError if an option is
         invalid; the message names the file and the table.
         """
         options = self.options if options is None else options

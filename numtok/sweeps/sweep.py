@@ -1,10 +1,10 @@
 """A complete sweep: runs on a grid of data, encodings, training settings and seeds, with a
 comparison per data set.
 
-Data sets are created and encoded first, one at a time. Then the runs are executed (``runs``), with
-selection on the validation split if the file asks for it (``selection``). All results are
-artifacts, so an interrupted sweep can be resumed, and results are shared with other sweeps and with
-commands such as ``numtok train``.
+Data sets are created and encoded first, one at a time. The runs are executed next (``runs``), with
+selection on the validation split if the sweep file has a table ``[select]`` (``selection``). All
+results are artifacts, so an interrupted sweep can be resumed, and results are shared with other
+sweeps and with commands such as ``numtok train``.
 """
 
 import math
@@ -69,7 +69,7 @@ class Ranking(NamedTuple):
         rank.
     ways
         Mean and standard deviation of the ranks of each combination that has a value on all data
-        sets, the best first.
+        sets, best first.
     apart
         Critical difference of the Nemenyi test at the 5% level, for comparisons of all pairs. Mean
         ranks that differ by less do not differ significantly.
@@ -82,7 +82,7 @@ class Ranking(NamedTuple):
 
 
 class SweepTable(NamedTuple):
-    """The comparison of all runs on one test set. ``label`` gives the values on the axes that
+    """The comparison of all runs on one test set. ``label`` states the values on the axes that
     determine the test set."""
 
     label: str
@@ -93,7 +93,7 @@ class Result(NamedTuple):
     """The result of a sweep.
 
     select
-        The selection settings; None if the file has none.
+        The selection settings; None if the sweep file has no table ``[select]``.
     averages, ranks
         Averages and ranks over the data sets; empty and None if there is only one data set.
     left
@@ -113,8 +113,8 @@ class Result(NamedTuple):
 def run(config: Config, store: Store, progress: Progress) -> Result:
     """Execute the missing runs of a sweep, and compare all runs.
 
-    Raises UsageError if the file is invalid, and StoreError if a worker died. Errors of single runs
-    are part of the result.
+    Raises UsageError if the sweep file is invalid, and StoreError if a worker died. If an
+    individual run fails, its error is included in the result.
     """
     sweep = read_sweep(Path(config.file), config.changes, config.max_runs)
     with connected(config.engine) as nodes:

@@ -37,8 +37,8 @@ class Answers:
     left_out: Mapping[str, int] = field(default_factory=dict)
 
     def take(self, rows: Sequence[int], reason: str) -> "Answers":
-        """Return only the questions at the given indices. The others are counted in ``left_out``
-        under ``reason``."""
+        """Return the answers to the questions at the given indices. The other questions are counted
+        in ``left_out`` under ``reason``."""
 
         def part(column: Sequence[Any]) -> list[Any]:
             return [column[row] for row in rows]

@@ -1,4 +1,5 @@
-"""Reads answers by a rule and converts them to predictions that metrics can score."""
+"""Extracts numbers from answers by a rule, and converts them to predictions that metrics can
+score."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -36,8 +37,8 @@ class TrueValues(NamedTuple):
 def read_true_values(
     answers: Answers, rule: AnswerRule, policy: NumeralPolicy, *, skip: bool = False
 ) -> tuple[Answers, TrueValues]:
-    """Read the true values by a rule. Return the answers to the questions that have a true value,
-    and those true values.
+    """Extract the true values by a rule. Return the answers to the questions that have a true
+    value, and the true values.
 
     Raises DataError if the rule finds no number in the text of a true value, or a number that is
     too large for float64. If ``skip`` is set, such rows are left out and counted instead, and
@@ -95,8 +96,8 @@ def answer_literals(
 def as_predictions(literals: Sequence[str | None], truth: TrueValues) -> Predictions:
     """Convert the literals of answers to predictions.
 
-    A missing answer is an invalid prediction of infinity. An answer that is too large for float64
-    is clipped to the largest float64; metrics that compare digits use its literal.
+    A missing answer becomes an invalid prediction of infinity. An answer that is too large for
+    float64 is clipped to the largest float64; metrics that compare digits use its literal.
     """
     valid = np.array([literal is not None for literal in literals], np.bool_)
     values = np.full(len(literals), np.inf)

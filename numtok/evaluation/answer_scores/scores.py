@@ -92,7 +92,7 @@ class AnswerScores(msgspec.Struct, frozen=True, kw_only=True):
     compared_by
         Metric by which models are compared.
     comparisons
-        Comparison of each other model with the first, for each rule; empty if there is only one
+        Comparisons of the other models with the first, for each rule; empty if there is only one
         model.
     requirements
         Results of checking the thresholds of ``--require``, for each threshold and model.
@@ -157,7 +157,7 @@ class ReadAnswers:
         ]
 
     def comparisons(self, metric: Metric) -> list[AnswerComparison]:
-        """Return the comparison of each other model with the first in a metric, for each rule."""
+        """Return the comparisons of the other models with the first in a metric, for each rule."""
         found = list(self._comparisons(metric))
         adjusted = holm([comparison.p for comparison in found])
         return [
@@ -215,7 +215,7 @@ class Scoring:
     rules
         Rules that choose which number in a generated text is the answer.
     truth_rule
-        Rule that finds the true value in the text given for it.
+        Rule that finds the number in the text of a true value.
     policy
         Numeral policy for reading answers and true values.
     metrics
@@ -262,12 +262,14 @@ class Scoring:
 
     @property
     def all_metrics(self) -> list[Metric]:
-        """Distinct metrics to compute: those to report, to compare by and to check."""
+        """Distinct metrics to compute: the reported metrics, the metric by which models are
+        compared, and the metrics with thresholds."""
         required = [requirement.key for requirement in self.requirements]
         return _each_once([*map(spec_of, (*self.metrics, self.compared_by)), *required])
 
     def read(self, answers: Answers) -> tuple[Answers, ReadAnswers]:
-        """Read the numbers in answers and true values. Return the answers to score and the numbers.
+        """Extract the numbers from answers and true values. Return the answers to be scored, and
+        the numbers.
 
         Raises DataError if a row has no true value, unless such rows are skipped.
         """

@@ -62,7 +62,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
 def group_by_experiment(evaluations: Sequence[Evaluation]) -> list[list[Evaluation]]:
     """Group reports by experiment, in order of first occurrence.
 
-    Raises UsageError if an experiment has the same seed twice.
+    Raises UsageError if two reports of an experiment have the same seed.
     """
     groups: dict[bytes, list[Evaluation]] = {}
     for evaluation in evaluations:

@@ -38,12 +38,12 @@ class Column(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     metric
         Name of a metric, or ``tokens-per-number``, ``vocabulary`` or ``train-hours``.
     group
-        Group of a report that the column corresponds to, at most one: ``{operands = "2"}``.
+        Group of a report that the column corresponds to, such as ``{operands = "2"}``; at most one.
     head
         Kind of head, such as ``decoder:ud``, in tables whose rows are data sets.
     target, split
-        Name of the target, if data rows have several, and name of the out-of-distribution split,
-        such as ``ood-a1`` (None: in distribution).
+        Name of the target, if data rows have several targets, and name of the out-of-distribution
+        split, such as ``ood-a1`` (None: in distribution).
     data
         Name of the task or source, such as ``measurement``, if a table covers several data sets.
     """

@@ -1,10 +1,10 @@
 """Races find the encoding, head and normalization that best predict the numbers in a data set, by
 successive halving within a time budget.
 
-candidates.py   candidates, and reasons for excluding others
+candidates.py   candidates, and reasons for excluding schemes and heads
 entrants.py     preparation of the data: profile, split, and encoding for each candidate
 leaderboard.py  the results of the last round: metrics, ties and the winner
-plan.py         the stored plan (candidates, rounds, steps), and the progress
+plan.py         the stored plan (candidates, rounds, steps), and the progress of a race
 planning.py     measurement of seconds per step, and division of the time into rounds
 race.py         the complete race, close calls, and reasons for the winner
 rounds.py       the rounds, in which candidates are trained, evaluated and selected

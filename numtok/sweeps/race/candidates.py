@@ -1,4 +1,4 @@
-"""The candidates of a race, and the reasons for excluding others.
+"""The candidates of a race, and the reasons for excluding schemes and heads.
 
 All candidates come from the registries, including plugins: each scheme (for tables, each head) with
 its defaults. Schemes that represent each number as a value also race with other heads, and with the
@@ -51,7 +51,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 class Entrant(msgspec.Struct, frozen=True, kw_only=True):
     """A candidate that has not been measured yet: a scheme (for tables, a head) and the settings
-    that differ from their defaults. A field that is None has its default value."""
+    that differ from their defaults. None stands for the default value."""
 
     scheme: str
     head: str | None = None
@@ -121,7 +121,7 @@ def _up_to(error: float) -> str:
 
 
 def _lost(scheme: SchemeProfile, profile: Profile) -> Iterator[str]:
-    """Yield the reasons for excluding a scheme, the worst first."""
+    """Yield the reasons for excluding a scheme, worst first."""
     fields = {field.name: field for field in profile.fields}
     for loss in sorted(scheme.fields, key=lambda loss: -loss.clipped):
         if (share := loss.clipped / fields[loss.field].numbers) > CLIPPED:
@@ -239,7 +239,7 @@ def judged_heads(named: Sequence[str]) -> list[Verdict]:
     """Return a verdict on each head for tables. A head that writes numbers with a codec gets a
     verdict for each codec.
 
-    If heads are ``named``, only these are returned, and all of them take part.
+    If heads are ``named``, verdicts are returned only for these heads, and all of them take part.
     """
     if named:
         return [Verdict(spec_of(head), True, head.describe()) for head in map(table_head, named)]

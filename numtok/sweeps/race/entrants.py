@@ -53,7 +53,7 @@ class Entered:
     of_table
         True if the data is a table.
     split
-        The rule by which rows were split, in the form of ``--split``; None if the data is already
+        The rule by which rows were split, in the syntax of ``--split``; None if the data is already
         split.
     test
         The split that the last round evaluates in addition to validation.
@@ -104,7 +104,7 @@ def _is_table_ref(ref: str, store: Store) -> bool:
 def enter_texts(config: Config, store: Store, progress: Progress) -> Entered:
     """Profile texts, and return them with their candidates.
 
-    Raises UsageError if a setting does not fit the texts, and DataError if the texts have no
+    Raises UsageError if a setting does not apply to the texts, and DataError if the texts have no
     numbers to predict or too few rows.
     """
     if config.preset is not None:
@@ -219,7 +219,7 @@ class Encodings:
         self._artifacts: dict[tuple[str, str | None], Artifact] = {}
 
     def of(self, entry: Entrant) -> Artifact:
-        """Return the artifact that a candidate trains on. Encodes the texts if necessary."""
+        """Return the artifact that a candidate trains on, after encoding the texts if necessary."""
         if self._entered.table is not None:
             return self._entered.table
         key = entry.scheme, entry.normalize
@@ -254,7 +254,7 @@ def predicted_rows(data: Artifact, entered: Entered) -> tuple[int | None, int | 
     """Return the numbers of rows to predict in the validation split and in the test split; None for
     all rows.
 
-    A text with many numbers is predicted once per number, so fewer rows are predicted if rows have
+    A text is predicted once for each of its numbers, so fewer rows are predicted if rows contain
     many numbers.
     """
     if data.kind == TABLE:
@@ -293,7 +293,7 @@ def _check_targets(shown: str, profiled: profile.Profile, target: str | None) ->
 def enter_table(config: Config, store: Store, progress: Progress) -> Entered:
     """Read a table, and return it with its candidates.
 
-    Raises UsageError if a setting does not fit the table or the target column is unknown, and
+    Raises UsageError if a setting does not apply to the table or the target column is unknown, and
     DataError if the table has too few rows or a constant target.
     """
     if config.preset is not None:

@@ -73,7 +73,7 @@ class Contestant(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
-    """All entries of the last round, the best first.
+    """All entries of the last round, best first.
 
     clusters
         Number of clusters of rows that are resampled for intervals; None if rows are independent.
@@ -123,14 +123,13 @@ def leaderboard(
     rivals
         Predictions of the baselines. If None, the median is the only baseline.
     guesses
-        Median of each target in the train split, keyed by the name of the target; the key "" has
-        the median of all numbers.
+        Medians in the train split, as returned by :func:`~numtok.sweeps.race.skill.medians`.
     winner
         Label of the winner if it was chosen on another split. If None, the winner is chosen from
         these predictions.
 
-    If each seed held back different rows, the predictions of all seeds are pooled. Raises DataError
-    if the reports do not predict the same numbers.
+    If each seed held out different rows, the predictions of all seeds are pooled. Raises DataError
+    if the reports contain predictions for different numbers.
     """
     read = {
         finalist.label: [
@@ -188,8 +187,8 @@ def choice(models: Sequence[Contestant]) -> str:
     """Return the label of the best model, or of one that ties with it and is at least 20% cheaper
     per step.
 
-    The best model is chosen first. As long as there are tied models at least 20% cheaper than the
-    chosen one, the most skilled of them replaces it. Costs within 20% of each other therefore never
+    The best model is chosen first. As long as a tied model is at least 20% cheaper than the chosen
+    one, the most skilled such model replaces it. Costs within 20% of each other therefore never
     decide.
     """
     # Labels make the choice independent of the order.
@@ -254,8 +253,8 @@ class _Judge:
 def _aligned(
     predictions: ReportPredictions, fieldted: Predictions, rivals: Rivals | None, median: float
 ) -> dict[str, Predictions]:
-    """Return the predictions of each rival for the numbers of ``fieldted``. Missing ones are
-    replaced by the median of the field, or without a field by the overall median.
+    """Return the predictions of each rival for the numbers of ``fieldted``. Missing predictions are
+    replaced by the median of the field, or by the overall median for numbers without a field.
     """
     assert fieldted.field_median is not None
     guess = np.where(np.isnan(fieldted.field_median), median, fieldted.field_median)
@@ -283,7 +282,7 @@ def _value(figure: Figure) -> float:
 
 
 def _holds_zero(figure: Figure) -> bool:
-    """Return whether an interval contains 0, as an unknown one may."""
+    """Return whether an interval contains 0; True if the interval is unknown."""
     return figure.low is None or figure.high is None or figure.low <= 0 <= figure.high
 
 

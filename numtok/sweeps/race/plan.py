@@ -6,9 +6,9 @@ shortened rounds are stored next to the plan. The result of a race depends only 
 plan and the stored rounds, so a resumed or repeated race has the same result.
 
 Rounds are successive halving (Jamieson and Talwalkar 2016; Hyperband, Li et al. 2018): in each
-round, the remaining candidates train from scratch for the same time, and a third of them advances.
+round, the remaining candidates train from scratch for the same time, and the best third advances.
 In the first round, each candidate tries a few learning rates and keeps the best one. Half of the
-time is for the last round, in which several seeds of each finalist are trained.
+time is reserved for the last round, in which several seeds of each finalist are trained.
 """
 
 import math
@@ -33,17 +33,17 @@ class Candidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     """A candidate of a race.
 
     data
-        REF of its training data.
+        REF of the training data.
     scheme
-        Its scheme; for tables, its head.
+        Spec of the scheme or, for tables, of the head.
     options
         Options of ``numtok train`` that differ between candidates, keyed by name: head, objective
         and embedder; for tables, head and normalize.
     pace
         Measured seconds per step; for a table, per epoch.
     rates
-        Learning rates of the first round, the default first. All candidates have the same number of
-        rates.
+        Learning rates tried in the first round, starting with the default. All candidates have the
+        same number of rates.
     """
 
     label: str
@@ -56,7 +56,7 @@ class Candidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 class Round(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A planned round: the number of candidates, the seconds per run, and the steps of each
-    candidate in the plan, including those eliminated earlier."""
+    candidate in the plan, including eliminated candidates."""
 
     size: Positive
     seconds: float
@@ -84,7 +84,8 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         out for lack of time.
     guesses
         Median of each target in the train split, used as the reference for skill if reports have no
-        fields. The key "" has the median of all numbers.
+        fields. The key "" maps to the median over all targets, or over all numbers if the data has
+        no targets.
 
     Raises ValueError if a round does not match the candidates.
     """
@@ -181,7 +182,7 @@ class Time(NamedTuple):
     jobs: int
 
     def training(self, runs: int) -> float:
-        """Return the total seconds that remain for training if there are this many runs. At least
+        """Return the total seconds that remain for training if there are ``runs`` runs. At least
         half of the time remains."""
         return max(0.5, _SAFE - runs * self.beside / (self.seconds * self.jobs)) * (
             self.seconds * self.jobs
@@ -228,11 +229,11 @@ def rounds_of(
 def shortened(
     time: Time, rounds: Sequence[Round], before: Round, paces: Sequence[float], seeds: int
 ) -> list[Round]:
-    """Return the given rounds, including the last, shortened in proportion to fit the remaining
+    """Return the given rounds, including the last, shortened proportionally to fit the remaining
     time.
 
-    ``paces`` are the current seconds per step, and ``before`` is the round just finished. No run
-    gets more steps than planned, or fewer than in the round before.
+    ``paces`` are the current seconds per step, and ``before`` is the round that just finished. No
+    run gets more steps than planned, or fewer than in the round before.
     """
     runs = _runs_of([later.size for later in rounds], seeds, 1)
     planned = sum(count * later.seconds for count, later in zip(runs, rounds, strict=True))
@@ -253,7 +254,7 @@ def shortened(
 def entered(
     time: Time, paces: Sequence[float], finalists: int, seeds: int, least: int, rates: int = 1
 ) -> int:
-    """Return how many of the candidates, taken in the given order, there is time for.
+    """Return the number of candidates, taken in the given order, for which there is time.
 
     The median candidate must get at least ``least`` steps in the first round. At least as many
     candidates as finalists are kept.
@@ -293,7 +294,7 @@ class RaceProgress(NamedTuple):
     line
         A line about finished work that stays on the screen; may be empty.
     doing, done, total
-        The current work, and how much of it is done.
+        Description of the current work, the amount done, and the total amount.
     standings
         State of each candidate, once the candidates are known.
     unit

@@ -122,7 +122,7 @@ class Planning:
         rounds.
 
         before
-            The round just finished.
+            The round that just finished.
         slowdown
             Seconds that its runs took per planned second.
         deadline
@@ -198,7 +198,8 @@ class Planning:
         return "epochs" if self.entered.of_table else "steps"
 
     def _paced(self, size: str) -> tuple[dict[Entrant, float], dict[str, str]]:
-        """Return the seconds per step of each candidate that can be trained, and why others cannot.
+        """Return the seconds per step of each candidate that can be trained, and the reasons why
+        others cannot.
 
         If there is time, each is measured twice, and the faster result counts: other work on the
         machine only slows steps down. Otherwise the first candidates are measured, at least as many
@@ -306,10 +307,11 @@ class Planning:
     def _paces(
         self, entries: Sequence[Entrant], size: str, first: int
     ) -> list[tuple[Entrant, float | UsageError]]:
-        """Measure as many candidates as train in parallel, from the ``first`` on.
+        """Measure as many candidates as train in parallel, starting with index ``first``.
 
-        Return the seconds per step of each, or why it cannot be trained. Fields left after the last
-        candidate are filled with others.
+        Return the seconds per step of each candidate, or the error if it cannot be trained. If
+        fewer candidates remain than train in parallel, the first candidates are measured again, and
+        these results are dropped.
         """
         entered = len(self.entered.entries)
         share = _MEASURING * self.config.seconds * self.side.jobs / (4 * entered)
@@ -393,7 +395,7 @@ class PaceUnit:
 
 
 def time_of(config: Config, side: Side) -> Time:
-    """Return the available time, as known before any measurement."""
+    """Return the time available to a race, before the overhead of a run is measured."""
     return Time(config.seconds, 0.0, side.jobs)
 
 

@@ -42,7 +42,7 @@ class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
     verdicts
         Decision on each scheme (for tables, each head): whether it takes part, and why.
     entered
-        Labels of the candidates, including those left out for lack of time.
+        Labels of the candidates, including candidates left out for lack of time.
     expected
         The rounds to expect if there is time for all candidates.
     rows
@@ -88,8 +88,8 @@ class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
 def run(
     config: Config, store: Store, progress: Progress, introduce: Callable[[RaceResult], None]
 ) -> RaceResult:
-    """Run a race, or resume one. ``introduce`` is called before training with a result that has
-    only the fields known by then.
+    """Run a race, or resume one. ``introduce`` is called before training with a result in which
+    only the fields known at that point are set.
 
     Raises UsageError if a setting is invalid, DataError if the data has no numbers or too few rows,
     and StoreError if the store cannot be read or written. If no candidate can be trained, the error
@@ -238,7 +238,7 @@ def close_calls(
 def reasons_of(
     validation: Leaderboard, test: Leaderboard, plan: Plan, verdicts: Sequence[Verdict]
 ) -> list[str]:
-    """Return sentences on what the winner achieves on the test split, why it was chosen on the
+    """Return three sentences: what the winner achieves on the test split, why it was chosen on the
     validation split, and which other candidates took part."""
     return [
         _worth(test, plan),

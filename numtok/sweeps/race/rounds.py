@@ -105,11 +105,11 @@ class RaceEntry:
 
 
 def ranked(entries: Sequence[RaceEntry]) -> list[RaceEntry]:
-    """Return the scored entries, the best first: sorted by the last round that they reached, then
-    by their skill in it.
+    """Return the scored entries, best first: sorted by the last round they reached, then by their
+    skill in that round.
 
     Skills in different rounds are not comparable, since later rounds train longer. Eliminated
-    entries follow the survivors; they only continue if a survivor failed.
+    entries come after the survivors, so one is readmitted only if a survivor fails.
     """
     scored = [entry for entry in entries if entry.skill is not None]
     return sorted(scored, key=lambda entry: (-entry.reached, -(entry.skill or 0.0)))

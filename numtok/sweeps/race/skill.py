@@ -1,7 +1,7 @@
 """The metric that decides a race, ``field-skill``: skill over the median of each field, or over a
 baseline.
 
-The fields are those in the reports. If rows have targets, each target is a field, and its median
+The fields are taken from the reports. If rows have targets, each target is a field, and its median
 is taken from the train split.
 """
 
@@ -35,8 +35,12 @@ _SKILL = "field-skill"
 
 
 def medians(data: Artifact) -> dict[str, float]:
-    """Return the median of each target in the train split of encoded data or a table. The key ""
-    has the median of all numbers."""
+    """Return the median of each target in the train split of encoded data or a table, keyed by
+    target name.
+
+    The key "" maps to the median over all targets, or over all numbers if the data has no targets;
+    it is 0 if none of these is finite. Values that are not finite are ignored.
+    """
     if data.kind == TABLE:
         table = read_table_of(data)
         median = float(np.median(table.target[learnt_rows(table, 0, None, 0)]))
@@ -77,8 +81,8 @@ def field_rows(predictions: ReportPredictions, answers: Predictions) -> dict[str
 
 
 def pooled(seeds: Sequence[ReportPredictions]) -> ReportPredictions:
-    """Join the predictions of several seeds that held back different rows. A row that several
-    seeds predict becomes one cluster."""
+    """Join the predictions of several seeds that held out different rows. A row that several seeds
+    predict becomes one cluster."""
     tables = []
     for number, seed in enumerate(seeds):
         table, ids = seed.table, seed.table.column("id")
@@ -125,8 +129,8 @@ def skill_apart(
     """Return the skill of ``first`` minus the skill of ``second``, both over the reference
     predictions ``over``, with an interval over samples and seeds.
 
-    All predictions are for the same numbers, in fields (:func:`in_fields`). Fields in which
-    ``over`` makes no error are left out; if no field is left, the value is None.
+    All predictions are for the same numbers, with fields as returned by :func:`in_fields`. Fields
+    in which ``over`` makes no error are left out; if no field is left, the value is None.
     """
     assert over.field_median is not None
     reference = np.where(np.isnan(over.field_median), np.nan, over.prediction)

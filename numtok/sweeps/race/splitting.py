@@ -27,9 +27,9 @@ class TimeSplit(NamedTuple):
     """A split by time, if possible.
 
     rule
-        The split as an option; None if rows are not split by time.
+        The split in the syntax of ``--split``; None if rows are not split by time.
     refusals
-        Reasons why columns or groups named like times are not used.
+        Reasons why columns or groups whose names suggest times are not used.
     """
 
     rule: str | None
@@ -37,7 +37,7 @@ class TimeSplit(NamedTuple):
 
     @property
     def notes(self) -> list[str]:
-        """Notes for the user about the split by time, or why rows are not split by time."""
+        """Notes that tell the user how rows are split by time, or why they are not."""
         if self.rule is not None:
             return [
                 f"Rows are split by time (--split {self.rule}): the test rows come after the "
@@ -53,8 +53,8 @@ class TimeSplit(NamedTuple):
 
 
 def by_time(name: str, times: Mapping[str, int]) -> TimeSplit:
-    """Return a split by the values of a group or column. ``times`` gives the number of rows with
-    each value.
+    """Return a split by the values of a group or column. ``times`` maps each value to its number of
+    rows.
 
     >>> by_time("year", {str(year): 1 for year in range(2000, 2020)}).rule
     'by=year,validation=2014,test=2017'
@@ -111,7 +111,7 @@ def split_of_texts(sources: Sequence[InputFile], text_field: str, skip: bool) ->
 
 def split_of_columns(table: "pa.Table", target: str) -> tuple[TimeSplit, list[str]]:
     """Return a split by the first column whose values are times, and the names of columns with
-    dates. Dates cannot be features."""
+    dates, which cannot be features."""
     dates = [
         name
         for name, column in zip(table.column_names, table.columns, strict=True)

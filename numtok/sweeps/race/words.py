@@ -21,11 +21,11 @@ class FieldSummary(msgspec.Struct, frozen=True, kw_only=True):
     decimals
         Largest number of decimal places; None if all numbers are integers, or if unknown.
     decades
-        log10 of the ratio of the largest to the smallest magnitude, without zeros; None if there
-        are only zeros.
+        log10 of the ratio of the largest to the smallest nonzero magnitude; None if there are only
+        zeros.
     distinct, common, common_share
-        Number of different values, the most frequent value, and the fraction of the numbers that
-        have it.
+        Number of distinct values, the most frequent value, and the fraction of numbers that are
+        equal to it.
     heavy_tail
         True if the smallest or the largest number lies very far from the others.
     words
@@ -49,7 +49,7 @@ class FieldSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of_profile(cls, profile: FieldProfile) -> "FieldSummary":
-        """Return the description of a field in texts, given its profile."""
+        """Describe a field of the texts, given its profile."""
         return _with_words(
             cls(
                 name=profile.name,
@@ -70,8 +70,8 @@ class FieldSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of_column(cls, name: str, values: Floats) -> "FieldSummary":
-        """Return the description of a table column with at least one value. ``values`` (float64[n])
-        must be finite."""
+        """Describe a table column that has at least one value. ``values`` (float64[n]) must be
+        finite."""
         different, counts = np.unique(values, return_counts=True)
         sizes = np.abs(values[values != 0])
         low, middle, high = np.quantile(values, [0.25, 0.5, 0.75]).tolist()
