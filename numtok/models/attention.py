@@ -69,7 +69,7 @@ class Shape:
 
 
 class Cache(TrunkCache):
-    """Keys and values of the tokens that a causal transformer has read."""
+    """Cached keys and values of the tokens that a causal transformer has read."""
 
     def __init__(
         self, shape: Shape, rows: int, tokens: int, like: Tensor, memory: Tensor | None = None
@@ -103,9 +103,10 @@ class Cache(TrunkCache):
         return Cache(self._shape, rows, tokens, self._memory, self._memory)
 
     def take(self, rows: Tensor, tokens: int, spent: "Cache | None" = None) -> "Cache":
-        """Return a copy of the given rows (int64[b], may repeat), with room for ``tokens`` tokens.
+        """Return a copy of the given rows (int64[b]), with room for ``tokens`` tokens in each row.
 
-        The copy reuses the memory of the ``spent`` cache if it is large enough.
+        ``rows`` may contain repetitions. The copy reuses the memory of the ``spent`` cache if it is
+        large enough.
         """
         memory = None if spent is None else spent._memory
         taken = Cache(self._shape, len(rows), tokens, self._memory, memory)
@@ -235,7 +236,7 @@ class Transformer(CachedModule):
 
 
 class _Seen(NamedTuple):
-    """The tokens that each token attends to: those of the mask, or those up to itself."""
+    """The tokens that each token attends to: the tokens of the mask, or all up to itself."""
 
     mask: Tensor | None
     causal: bool
