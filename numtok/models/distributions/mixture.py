@@ -157,7 +157,8 @@ class Mixture(Predictive):
 
         A quantile of a mixture lies between the quantiles of its components. It is found by Newton
         steps within this bracket; a step that would leave the bracket, or would be more than half
-        as long as the last one, is replaced with bisection. Levels above 0.5 are computed from the upper tail.
+        as long as the last one, is replaced with bisection. Levels above 0.5 are computed from the
+        upper tail.
         """
         weights, centers, deviations = (
             array[part] for array in (self._weights, self.centers, self.deviations)
