@@ -5,7 +5,7 @@ bidirectional attention. Positions are represented by vectors added to the embed
 sinusoidal as in Vaswani et al. 2017), by rotations of queries and keys (Su et al. 2021), or not at
 all (Kazemnejad et al. 2023).
 
-Shapes: B rows, L tokens, Q of them queried, D width, H heads, E = D / H, T tokens in a cache.
+Shapes: B rows, L tokens, Q queried tokens, D width, H heads, E = D / H, T tokens in a cache.
 """
 
 import math
@@ -137,8 +137,8 @@ class Transformer(CachedModule):
     """Module that maps embedded tokens to hidden states.
 
     With ``recompute``, each block except the last stores only its input during training and is
-    recomputed in the backward pass. The results are the same. This needs less memory, but a third
-    more computation.
+    recomputed in the backward pass. This requires less memory but a third more computation; the
+    results are the same.
     """
 
     def __init__(self, shape: Shape, causal: bool) -> None:

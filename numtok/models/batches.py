@@ -26,7 +26,7 @@ class Batch:
     """A batch of ``B`` rows, padded to the ``L`` tokens of the longest row, and the ``M`` numbers
     in them.
 
-    Arrays [M] list the numbers of all rows, in order.
+    Arrays of length M contain one item per number, in the order of the rows.
     """
 
     tokens: NDArray[np.int64]  # [B, L], PAD after the end of a row
@@ -198,7 +198,7 @@ class Batches:
         return self.of(self.order.at(seed, step))
 
     def of(self, rows: NDArray[np.int64]) -> Batch:
-        """Return the given rows (int64[B]) as one batch."""
+        """Return the given rows (int64[B]) as a batch."""
         samples = self._samples
         lengths = samples.token_rows[rows + 1] - samples.token_rows[rows]
         tokens = np.full((len(rows), int(lengths.max(initial=0))), PAD, np.int64)

@@ -140,7 +140,7 @@ class Reader:
 
         log P = sum_k logits_k[t_k] - logsumexp of logits_k over the tokens that the grammar allows
         after t_0 ... t_(k-1). It is -inf for numbers that are not well-formed. The end of a number
-        is not scored, because in schemes of variable length it is a text token.
+        is not scored, because schemes of variable length mark it with a text token.
         """
         state = steps.first()
         _, inputs = self._values(state)

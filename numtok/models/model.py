@@ -278,8 +278,8 @@ class Model(NumberHeads):
         asked_BQ: Tensor | None = None,
         of_host: Sequence[Tensor] = (),
     ) -> Tensor:
-        """Return the hidden states of tokens that continue the rows in the cache, and cache the
-        tokens.
+        """Return the hidden states of tokens that continue the cached rows, and add these tokens to
+        the cache.
 
         Shapes and the other parameters are the same as in :meth:`hidden`.
         """
@@ -294,8 +294,8 @@ class Model(NumberHeads):
         said_BD: Tensor,
         of_host: Sequence[Tensor] = (),
     ) -> Tensor:
-        """Return the hidden states [B, D] after one more generated token per row, and cache the
-        token.
+        """Return the hidden states [B, D] after one more generated token per row, and add these
+        tokens to the cache.
 
         ``said_BD`` are the states from which the tokens were generated. If the embedding of a token
         depends on later tokens, the objective's learned replacement is used instead.

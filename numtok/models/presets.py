@@ -62,7 +62,7 @@ class Preset:
             )
 
     def rate_with(self, embedding: Embedder) -> float:
-        """Return the default learning rate of this preset with a given embedder."""
+        """Return the default learning rate for this preset and the given embedder."""
         if isinstance(embedding, TrainingDefaults):
             return min(self.learning_rate, embedding.learning_rate)
         return self.learning_rate
@@ -75,7 +75,7 @@ class Preset:
 
 
 def warmup_with(embedding: Embedder) -> float:
-    """Return the default warm-up with a given embedder, as a fraction of the training steps."""
+    """Return the default warm-up for the given embedder, as a fraction of the training steps."""
     return _LONG_WARMUP if isinstance(embedding, TrainingDefaults) else _WARMUP
 
 

@@ -67,7 +67,7 @@ class DecodingStates(ABC):
 
     @abstractmethod
     def keep(self, numbers: NDArray[np.int64]) -> None:
-        """Drop all but the given numbers (int64[k], indices into the current numbers)."""
+        """Keep only the given numbers (int64[k], indices into the current numbers)."""
 
     def true(self) -> "DecodingStates":
         """Return decoding states for use when the true tokens are passed to :meth:`next`.

@@ -46,7 +46,7 @@ class Vocabulary:
     def of(cls, codec: Codec) -> "Vocabulary":
         """Return the vocabulary of a codec.
 
-        >>> vocabulary = Vocabulary.of(codec)  # of numgpt, which has 23 exponents
+        >>> vocabulary = Vocabulary.of(codec)  # numgpt has 23 exponents
         >>> len(vocabulary.numbers), vocabulary.splits
         (23, True)
         """

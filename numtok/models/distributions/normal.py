@@ -33,8 +33,8 @@ def cumulative(t: Floats) -> Floats:
 
 
 def log_density(t: Floats) -> Floats:
-    """Return the log-density of the standard normal distribution at ``t``, of any shape; -inf at
-    infinities."""
+    """Return the log-density of the standard normal distribution at ``t`` of any shape; -inf where
+    ``t`` is infinite."""
     with np.errstate(over="ignore"):
         logs: Floats = -np.square(t) / 2 - _LOG_ROOT_2_PI
     return logs

@@ -8,7 +8,7 @@ infinity). The methods treat atoms as follows:
 log_density
     For NaN, infinities and overflows, the result is the log-mass.
 log_interval
-    Probabilities are not conditional; NaN is in no interval. Overflows are at infinity.
+    Probabilities are not conditional; NaN belongs to no interval. Overflows are at infinity.
 sample
     Samples can be NaN. Overflows are infinite.
 cdf, quantiles, median
@@ -92,9 +92,9 @@ class Predictive(ABC):
         """Return float64[n], in nats: the log-probability of a number within ``half`` of each
         value.
 
-        ``half`` is half the resolution at which the values were recorded. At least one float64
-        spacing is used, so that values such as 0.30000000000000004 and 0.3 count as equal at any
-        resolution.
+        ``half`` is half the resolution at which the values were recorded. It is raised to one
+        float64 spacing if it is smaller, so that values such as 0.30000000000000004 and 0.3 count
+        as equal at any resolution.
         """
         half = np.maximum(half, np.spacing(np.abs(values)))
         return self.log_interval(values - half, values + half)

@@ -61,7 +61,7 @@ class LoggedFigure(NamedTuple):
     name
         Name of the column in ``metrics.jsonl``.
     weight
-        Weight in the training loss; None if the figure is only logged.
+        Weight in the training loss; None if the value is only logged.
     per_token
         True for a mean over the predicted tokens, False for a mean over the positions of the
         additional losses (:class:`FirstPass`).
@@ -129,7 +129,7 @@ class OwnLosses(ABC):
 
 
 def weighted(figures: Sequence[LoggedFigure], losses: Sequence[Loss]) -> Loss:
-    """Return the weighted sum of the given losses, excluding figures that are only logged."""
+    """Return the weighted sum of the given losses, excluding values that are only logged."""
     pairs = zip(figures, losses, strict=True)
     first, *more = (figure.weight * loss for figure, loss in pairs if figure.weight is not None)
     return reduce(add, more, first)
