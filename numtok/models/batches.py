@@ -109,9 +109,9 @@ class EpochSampler:
     """Sampler that divides the given rows into batches of ``size`` rows of similar length,
     reshuffled in each epoch.
 
-    ``lengths`` contains the length of every row in the split. The last batch of an
-    epoch may be smaller than the others. If ``filled`` is True, it is filled up with rows that
-    are repeated within the epoch.
+    ``lengths`` contains the length of every row in the split. The last batch of an epoch may be
+    smaller than the others. If ``filled`` is True, it is filled up with rows that are repeated
+    within the epoch.
     """
 
     def __init__(

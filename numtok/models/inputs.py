@@ -35,15 +35,15 @@ class ModelInputs(NamedTuple):
         int64[B, Q]: the positions in each row whose states are needed; None if all are needed.
     where, number_where
         Flat indices of the states that predict tokens and numbers. They index the states [B, Q] at
-        the positions ``asked`` or, if that is None, all states [B, L]. ``where`` is None if every
-        state predicts a token.
+        the positions ``asked`` or, if ``asked`` is None, all states [B, L]. ``where`` is None if
+        every state predicts a token.
     own
-        Flat indices into [B, L] of the positions of the objective's additional losses; None if it
-        has none.
+        Flat indices into [B, L] of the positions of the objective's additional losses; None if the
+        objective has no such losses.
     of_term
-        Further inputs to a number loss: its scale [], and the digit positions and runs [K, 2].
+        Additional inputs to a number loss: its scale [], and the digit positions and runs [K, 2].
     of_host
-        Further inputs to the embedder (``NumberModule.of_host``), followed by the indices of digit
+        Additional inputs to the embedder (``NumberModule.of_host``), followed by the indices of digit
         positions if the model uses them.
     """
 

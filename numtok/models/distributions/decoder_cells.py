@@ -48,7 +48,7 @@ def cells(
     """Return the low and high ends, float64[n] each, of the cells of numbers with given tokens
     (int64[n, K]).
 
-    The cell of zero extends to the smallest number on each side.
+    The cell of zero extends to the smallest nonzero number on each side.
     """
     low, high = grid.cells(scheme, tokens)
     point = low == high

@@ -87,9 +87,9 @@ class Empirical(Predictive):
         """Return float64[n]: the fair estimator of the CRPS (Ferro 2014), from the finite samples.
 
         It is mean |x_i - y| - sum over pairs |x_i - x_j| / (s (s - 1)), where s is the number of
-        finite samples and each pair is counted once. For any number of samples,
-        its expected value is the CRPS of the distribution from which the samples were drawn, so the
-        estimate can be compared with exact scores. It is NaN if fewer than two samples are finite.
+        finite samples and each pair is counted once. For any number of samples, its expected value
+        is the CRPS of the distribution from which the samples were drawn, so the estimate can be
+        compared with exact scores. It is NaN if fewer than two samples are finite.
         """
         count = self._finite.sum(axis=1)
         draws = np.where(self._finite, self._sorted, 0.0)

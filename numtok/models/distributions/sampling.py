@@ -35,7 +35,7 @@ class Sampling:
                 raise UsageError(f"{name} must be {allowed} (got {value})")
 
     def of(self, log_p_MV: Tensor) -> Tensor:
-        """Return the log-probabilities [M, V] of tokens after these options are applied.
+        """Apply the options to the log-probabilities [M, V] of tokens, and return the result.
 
         The result is not normalized. It is -inf for tokens that must not be sampled.
         """
