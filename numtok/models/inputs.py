@@ -43,8 +43,8 @@ class ModelInputs(NamedTuple):
     of_term
         Additional inputs to a number loss: its scale [], and the digit positions and runs [K, 2].
     of_host
-        Additional inputs to the embedder (``NumberModule.of_host``), followed by the indices of digit
-        positions if the model uses them.
+        Additional inputs to the embedder (``NumberModule.of_host``), followed by the indices of
+        digit positions if the model uses them.
     """
 
     tokens: Tensor
