@@ -15,18 +15,18 @@ decoding.py     prediction of numbers, token by token, with or without grammar c
 flops.py        number of operations in a forward pass, measured with PyTorch
 generation.py   generation of whole answers, token by token
 inputs.py       a training batch as tensors, on the host or on a device
-likelihood.py   log-likelihoods of whole rows, tokens and numbers together
+likelihood.py   log-likelihoods of rows, including both their tokens and their numbers
 made_up.py      small synthetic batches used to check model parts
 meta.py         models whose tensors have shapes but no memory
 model.py        a text model: embedder, trunk and heads
 number_heads.py  modules that predict numbers from hidden states
-precision.py    float64, on devices with and without it
+precision.py    floating-point types on devices with and without float64
 presets.py      model presets: named sizes or trunks, with optional settings
 projections.py  embeddings of numbers after the first layer norm, projected onto a direction
 regressor.py    a table model: a trunk and a value head
 settings.py     the content of model.json: the parts of a model and their sizes
 sizes.py        named sizes of transformers
-steps.py        the hidden states that predict numbers, token by token
+steps.py        the hidden states from which numbers are predicted, token by token
 training_batch.py  a model's input with its labels, and functions that build it
 vocabulary.py   which token ids stand for numbers, and the factors that multiply their values
 """

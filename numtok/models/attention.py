@@ -5,7 +5,7 @@ bidirectional attention. Positions are represented by vectors added to the embed
 sinusoidal as in Vaswani et al. 2017), by rotations of queries and keys (Su et al. 2021), or not at
 all (Kazemnejad et al. 2023).
 
-Shapes: B rows, L tokens, Q of them queried, D width, H heads, E = D / H, T tokens in a cache.
+Shapes: B rows, L tokens, Q queried tokens, D width, H heads, E = D / H, T tokens in a cache.
 """
 
 import math
@@ -69,7 +69,7 @@ class Shape:
 
 
 class Cache(TrunkCache):
-    """Keys and values of the tokens that a causal transformer has read."""
+    """Cached keys and values of the tokens that a causal transformer has read."""
 
     def __init__(
         self, shape: Shape, rows: int, tokens: int, like: Tensor, memory: Tensor | None = None
@@ -103,9 +103,10 @@ class Cache(TrunkCache):
         return Cache(self._shape, rows, tokens, self._memory, self._memory)
 
     def take(self, rows: Tensor, tokens: int, spent: "Cache | None" = None) -> "Cache":
-        """Return a copy of the given rows (int64[b], may repeat), with room for ``tokens`` tokens.
+        """Return a copy of the given rows (int64[b]), with room for ``tokens`` tokens in each row.
 
-        The copy reuses the memory of the ``spent`` cache if it is large enough.
+        ``rows`` may contain repetitions. The copy reuses the memory of the ``spent`` cache if it is
+        large enough.
         """
         memory = None if spent is None else spent._memory
         taken = Cache(self._shape, len(rows), tokens, self._memory, memory)
@@ -136,8 +137,8 @@ class Transformer(CachedModule):
     """Module that maps embedded tokens to hidden states.
 
     With ``recompute``, each block except the last stores only its input during training and is
-    recomputed in the backward pass. The results are the same. This needs less memory, but a third
-    more computation.
+    recomputed in the backward pass. This requires less memory but a third more computation; the
+    results are the same.
     """
 
     def __init__(self, shape: Shape, causal: bool) -> None:
@@ -235,7 +236,7 @@ class Transformer(CachedModule):
 
 
 class _Seen(NamedTuple):
-    """The tokens that each token attends to: those of the mask, or those up to itself."""
+    """The tokens that each token attends to: the tokens of the mask, or all up to itself."""
 
     mask: Tensor | None
     causal: bool

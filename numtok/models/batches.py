@@ -1,7 +1,8 @@
 """Padded batches of rows, in an order that depends only on the seed and the epoch.
 
-Step 1,234 has the same batch whether a run starts there or at step 0 (see ``numtok.seeds``). A run
-can therefore resume at any step, and its batches do not depend on how many processes prepare them.
+Step 1,234 has the same batch whether a run starts at that step or at step 0 (see ``numtok.seeds``).
+A run can therefore resume at any step, and its batches do not depend on the number of processes
+that prepare them.
 """
 
 from collections.abc import Sequence
@@ -25,7 +26,7 @@ class Batch:
     """A batch of ``B`` rows, padded to the ``L`` tokens of the longest row, and the ``M`` numbers
     in them.
 
-    Arrays [M] list the numbers of all rows, in order.
+    Arrays of length M contain one item per number, in the order of the rows.
     """
 
     tokens: NDArray[np.int64]  # [B, L], PAD after the end of a row
@@ -64,8 +65,7 @@ class Batch:
         return values
 
     def valued(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return bool[M], True for the numbers that are chosen (bool[M]) and have a value to train
-        on."""
+        """Return bool[M], True for the numbers that are chosen (bool[M]) and have a value."""
         return chosen & ~np.isnan(self.number_value)
 
     def number_tokens(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -109,9 +109,9 @@ class EpochSampler:
     """Sampler that divides the given rows into batches of ``size`` rows of similar length,
     reshuffled in each epoch.
 
-    ``lengths`` contains the length of every row in the split. If the last batch of an epoch is
-    incomplete, it is smaller than the others. If ``filled`` is True, it is instead filled up with
-    rows that then occur twice in that epoch.
+    ``lengths`` contains the length of every row in the split. The last batch of an epoch may be
+    smaller than the others. If ``filled`` is True, it is filled up with rows that are repeated
+    within the epoch.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class EpochSampler:
         self._epoch: tuple[tuple[int, int], NDArray[np.int64]] | None = None
 
     def __len__(self) -> int:
-        """Return the number of batches per epoch, including an incomplete one."""
+        """Return the number of batches per epoch, including a smaller last one."""
         return -(-len(self._rows) // self._size)
 
     def at(self, seed: int, step: int) -> NDArray[np.int64]:
@@ -172,10 +172,10 @@ class EpochSampler:
 
 
 class Batches:
-    """Builds batches of ``size`` rows from the rows of one split.
+    """Batches of ``size`` rows from one split, built on demand.
 
     ``values`` is a function that returns the value head's targets for given numbers in the split.
-    ``classes`` are the labels that a model predicts; any other label counts as missing.
+    ``classes`` contains the labels that a model can predict; any other label counts as missing.
     """
 
     def __init__(
@@ -198,7 +198,7 @@ class Batches:
         return self.of(self.order.at(seed, step))
 
     def of(self, rows: NDArray[np.int64]) -> Batch:
-        """Return the given rows (int64[B]) as one batch."""
+        """Return the given rows (int64[B]) as a batch."""
         samples = self._samples
         lengths = samples.token_rows[rows + 1] - samples.token_rows[rows]
         tokens = np.full((len(rows), int(lengths.max(initial=0))), PAD, np.int64)

@@ -1,12 +1,12 @@
-"""Base classes for common kinds of value heads: those that predict classes, a density or one value.
+"""Base classes for value heads that predict classes, a density or a single value.
 
 A subclass of :class:`ClassesHead` defines K variables (such as digits, bits or residues), the
 number of classes per variable, and the conversion of numbers to classes and back. The base class
 provides the linear map, the loss, the point prediction and the distribution.
 
 A subclass of :class:`PointHead` predicts one value and is trained with the mean squared error. Its
-distribution is a Gaussian around the prediction. The variance is the same for every number: the
-mean squared error on validation data.
+distribution is a Gaussian around the prediction. The variance is the same for every number and
+equals the mean squared error on validation data.
 
 Shapes: N numbers, K variables, P logits.
 """
@@ -57,15 +57,15 @@ class ClassesHead(ValueHead):
         return "independent classes, each combination a number"
 
     def targets(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return int64[N, K]: the classes of each value. A value that is not finite gets the
-        classes of 0."""
+        """Return int64[N, K]: the classes of each value. A value that is not finite has the same
+        classes as 0."""
         return self.classes(np.where(np.isfinite(values), values, 0.0))
 
     def distribution(self, logs: Sequence[NDArray[np.float64]]) -> Predictive:
         """Return the distribution of N numbers, given the log-probabilities of their classes.
 
-        ``logs`` has one array float64[N, k, size] for each run of ``k`` consecutive variables with
-        the same number of classes.
+        ``logs`` contains one array float64[N, k, size] for each run of ``k`` consecutive variables
+        with the same number of classes.
         """
         every = [log[:, index] for log in logs for index in range(log.shape[1])]
         return IndependentClasses(every, self.classes, self.numbers)
@@ -97,8 +97,8 @@ class ClassesReader(ValueReader):
     """:class:`ValueReader` that maps hidden states linearly to the logits of a
     :class:`ClassesHead`.
 
-    A variable with two classes has one logit, and any other variable has one per class. The loss is
-    the mean cross-entropy over all variables.
+    A variable with two classes has one logit; any other variable has one logit per class. The loss
+    is the mean cross-entropy over all variables.
     """
 
     def __init__(self, head: ClassesHead, width: int | None) -> None:
@@ -166,7 +166,7 @@ class ClassesReader(ValueReader):
 
 
 class RealHead(ValueHead):
-    """Base class for value heads whose training target is the normalized value itself."""
+    """Base class for value heads that are trained directly on the normalized value."""
 
     def targets(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
         """Return float32[N, 1]: the values, clipped to the range of float32; 0 for values that are

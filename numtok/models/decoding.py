@@ -58,7 +58,8 @@ class NumberReadings:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Reader:
-    """Reads numbers from a model: predicts them token by token, or scores given numbers.
+    """Reader that obtains numbers from a model: it predicts them token by token, or scores given
+    numbers.
 
     constrained
         Restrict predictions to tokens that the grammar allows.
@@ -83,7 +84,7 @@ class Reader:
     def read(
         self, steps: DecodingStates, draw: Draw | None = None, keep_logits: bool = False
     ) -> NumberReadings:
-        """Predict numbers greedily, or sample them if ``draw`` is given.
+        """Predict numbers greedily, or by sampling if ``draw`` is given.
 
         If ``keep_logits`` is True, the result also contains the logits at all positions, including
         those after the end of a number. The logits take n * W * 4 bytes per number token in the
@@ -139,7 +140,7 @@ class Reader:
 
         log P = sum_k logits_k[t_k] - logsumexp of logits_k over the tokens that the grammar allows
         after t_0 ... t_(k-1). It is -inf for numbers that are not well-formed. The end of a number
-        is not scored, because in schemes of variable length it is a text token.
+        is not scored, because schemes of variable length mark it with a text token.
         """
         state = steps.first()
         _, inputs = self._values(state)
@@ -209,8 +210,8 @@ class GrammarMasks:
         self._tables: tuple[Tensor, Tensor] | None = None  # bool[states, tokens], bool[states]
 
     def of(self, paths: Paths, device: torch.device) -> tuple[Tensor, Tensor]:
-        """Return the allowed next tokens for each number, bool[n, number tokens], and whether the
-        number may end, bool[n]."""
+        """Return masks of the tokens that may follow each number, bool[n, number tokens], and of
+        the numbers that may end, bool[n]."""
         states = paths.states()
         if self._tables is None or len(self._tables[1]) < len(self._grammar):
             every = np.arange(len(self._grammar))

@@ -1,11 +1,11 @@
 """Number of floating-point operations in a forward pass, measured with PyTorch.
 
-A multiplication and an addition count as two operations. Padding is counted, and so are the pairs
-of tokens that causal attention masks, so that the count does not depend on the attention kernel.
+A multiplication and an addition count as two operations. Padding is counted. Pairs of tokens that
+causal attention masks are also counted, so the result does not depend on the attention kernel.
 
 Running a model a second time for every batch would be slow. Instead, its parts are run on tiny
-inputs, and the counts are scaled up: the counts for heads and embedders grow linearly with the
-number of tokens, and the counts for a trunk grow quadratically with the row length.
+inputs, and the counts are scaled up: counts for heads and embedders grow linearly with the number
+of tokens, and counts for a trunk grow quadratically with the row length.
 """
 
 import copy

@@ -1,7 +1,7 @@
 """Generation of whole answers by an autoregressive model, token by token.
 
-Here the model generates every token of an answer, whereas ``models.decoding`` predicts each number
-after its true preceding text. The prompts of a batch are read once, into a cache of keys and
+The model generates every token of an answer, whereas ``models.decoding`` predicts each number after
+its true preceding text. The prompts of a batch are read once, into a cache of keys and
 values; each further pass reads only the last token. Decoding is greedy, and an answer depends only
 on its own row.
 """
@@ -48,11 +48,11 @@ class WrittenAnswers:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Writer:
-    """Generates an answer to each prompt in a batch.
+    """Generator of answers to the prompts in a batch.
 
     constrained
-        Restrict numbers to those that the scheme can represent. If False, each token is simply the
-        most probable one. Padding and mask tokens are never generated.
+        Generate only numbers that the scheme can represent. If False, the most probable token is
+        always chosen. Padding and mask tokens are never generated.
     longest
         Maximum number of tokens per answer. The end of the model's context may truncate an answer
         earlier.
@@ -76,8 +76,8 @@ class Writer:
     ) -> tuple[WrittenAnswers, TrunkCache]:
         """Generate answers to the prompts in a batch; every row must have an ``answer_start``.
 
-        The cache that was used is returned as well. Pass it as ``memory`` with the next batch, so
-        that its memory is reused.
+        Returns the answers and the cache that was used. Pass the cache as ``memory`` with the next
+        batch to reuse its memory.
         """
         state, cache = self._read(batch, memory)
         n, whole = len(batch.tokens), cache

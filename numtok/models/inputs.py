@@ -35,16 +35,16 @@ class ModelInputs(NamedTuple):
         int64[B, Q]: the positions in each row whose states are needed; None if all are needed.
     where, number_where
         Flat indices of the states that predict tokens and numbers. They index the states [B, Q] at
-        the positions ``asked`` or, if that is None, all states [B, L]. ``where`` is None if each of
-        these states predicts a token.
+        the positions ``asked`` or, if ``asked`` is None, all states [B, L]. ``where`` is None if
+        every state predicts a token.
     own
-        Flat indices into [B, L]: the positions at which the objective has additional losses; None
-        if it has no such losses.
+        Flat indices into [B, L] of the positions of the objective's additional losses; None if the
+        objective has no such losses.
     of_term
-        Further inputs to a number loss: its scale [], and the digit positions and runs [K, 2].
+        Additional inputs to a number loss: its scale [], and the digit positions and runs [K, 2].
     of_host
-        Further inputs to the embedder (``NumberModule.of_host``), followed by the indices of digit
-        positions if the model uses them.
+        Additional inputs to the embedder (``NumberModule.of_host``), followed by the indices of
+        digit positions if the model uses them.
     """
 
     tokens: Tensor
@@ -102,13 +102,13 @@ class ModelInputs(NamedTuple):
         return cls._make([*tensors, *several])
 
     def pinned(self) -> "ModelInputs":
-        """Return a copy in pinned memory, which :meth:`to` can transfer without waiting for a GPU's
-        earlier work."""
+        """Return a copy in pinned memory, which :meth:`to` can transfer without waiting for earlier
+        work on the GPU."""
         return self._each(Tensor.pin_memory)
 
     def to(self, device: torch.device) -> "ModelInputs":
-        """Return a copy on ``device``. Pinned memory is kept by PyTorch until the transfer has
-        ended."""
+        """Return a copy on ``device``. PyTorch keeps pinned memory alive until the transfer is
+        complete."""
         return self._each(lambda tensor: tensor.to(device, non_blocking=True))
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> "ModelInputs":

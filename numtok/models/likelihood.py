@@ -1,4 +1,4 @@
-"""Log-likelihoods of whole rows, computed from the predictions of both tokens and numbers."""
+"""Log-likelihoods of rows, computed from the predictions of both tokens and numbers."""
 
 import numpy as np
 import torch
@@ -17,10 +17,10 @@ from numtok.registry import spec_of
 def log_likelihoods(model: Model, example: TrainingBatch) -> NDArray[np.float64]:
     """Return float64[B], in nats: the log-likelihood of everything that is predicted in each row.
 
-    For an autoregressive model this is the log-likelihood of the whole row. With the head
-    ``numgpt`` it is the negative of NumGPT's Equation 12; to get the density of the numbers
+    For an autoregressive model, this is the log-likelihood of the entire row. With the head
+    ``numgpt``, it is the negative of NumGPT's Equation 12; to obtain the density of the numbers
     themselves, subtract the logarithm of the factor 10^e of each number in the row. With other
-    heads whose loss is a density, it contains the density of the normalized values.
+    heads whose loss is a negative log-density, it includes the density of the normalized values.
 
     >>> rows = batches.of(np.arange(8))
     >>> log_likelihoods(model, OBJECTIVES.build("ar").example(rows, generator(0)))

@@ -61,8 +61,8 @@ def samples(
 ) -> EncodedSplit:
     """Encode ASCII texts in the same way as ``numtok encode``.
 
-    ``answers`` gives the offset of the answer in each text, or -1 if it has none. ``targets`` are
-    indices of numbers, counted over all texts.
+    ``answers`` contains the offset of the answer in each text, or -1 for texts without an answer.
+    ``targets`` contains the indices of the target numbers, counted over all texts.
     """
     column = Texts.of(pa.array(texts, pa.string()))
     marks = np.array(answers or [-1] * len(texts), np.int32)
@@ -106,11 +106,11 @@ M = TypeVar("M", bound=nn.Module)
 def accepted(
     thing: object, member: str, make: Callable[[Vocabulary], T]
 ) -> Iterator[tuple[str, Vocabulary, T]]:
-    """Call ``make`` with the vocabulary of every scheme. Yield the name of the scheme, the
+    """Call ``make`` with the vocabulary of each scheme, and yield the name of the scheme, the
     vocabulary and the result.
 
     Schemes for which ``make`` raises UsageError are skipped. If every scheme is skipped,
-    ContractBreak is raised, with a message about ``member`` of ``thing``.
+    ContractBreak is raised, with a message that names ``member`` of ``thing``.
     """
     some = False
     for scheme, vocabulary in vocabularies().items():
@@ -130,9 +130,9 @@ def on_another_device(module: M, run: Callable[[M, str], object]) -> None:
     tensors.
 
     ``run`` is called with a copy of the module on that device, and with the name of the device.
-    Tensors have shapes there but no values. Raises RuntimeError, at the line in question, if a CPU
-    tensor is combined with a tensor on the device; other errors of the module are passed on. A
-    module that depends on values of tensors cannot run there, and is not checked.
+    Tensors on it have shapes but no values. Raises RuntimeError, at the line in question, if a CPU
+    tensor is combined with a tensor on the device; other errors of the module propagate. A module
+    that depends on the values of tensors cannot run on the device and is not checked.
     """
     moved = copy.deepcopy(module).to("meta")
     # PyTorch has no autocast for this device.

@@ -1,5 +1,5 @@
-"""Models whose tensors have shapes but no memory, to check that a model can be built and how large
-it is."""
+"""Models whose tensors have shapes but no memory, used to check that a model can be built and to
+determine its size."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

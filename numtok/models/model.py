@@ -46,7 +46,7 @@ class Losses(NamedTuple):
         Mean loss of the value head, in its own units. It is averaged over the numbers, or over the
         tokens if the head has ``per_token``. It is 0 for a model without a value head.
     own
-        Additional losses of the objective, in the order of its ``figures``.
+        Additional losses of the objective, in the same order as its ``figures``.
     """
 
     token: Tensor
@@ -59,11 +59,11 @@ class Model(NumberHeads):
     to predicted tokens, values or labels.
 
     vectors, outputs
-        Names of the weight that contains the token vectors, and of the weight that predicts tokens
-        (possibly the same). ``outputs`` is None if tokens are not predicted by a single weight.
+        Names of the weights that contain the token vectors and that predict tokens; both can be
+        the same weight. ``outputs`` is None if tokens are not predicted by a single weight.
     kept, first_kept
-        Names of the weights with frozen rows: the rows of text tokens, which start at
-        ``first_kept``.
+        Names of the weights with frozen rows, and the index of the first of these rows, which
+        belong to the text tokens.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Model(NumberHeads):
         head: Head | None,
         places: DigitPlaces | None,
     ) -> None:
-        """Initialize weights, in the order in which they are stored."""
+        """Initialize the weights in the order in which they are stored."""
         super().__init__()
         width, trunk = settings.width, settings.of_trunk
         self.settings = settings
@@ -116,8 +116,8 @@ class Model(NumberHeads):
 
     @property
     def stands_in(self) -> bool:
-        """True if generated numbers use a trained replacement vector, because their own embedding
-        depends on tokens that are not generated yet."""
+        """True if generated numbers are embedded as a learned replacement vector, because their own
+        embedding depends on tokens that have not been generated yet."""
         return self.ahead is not None and self.own is not None
 
     @property
@@ -168,7 +168,8 @@ class Model(NumberHeads):
         """Return the batch with ``number_scale`` set, so that its number loss has the same scale in
         all parts of the batch.
 
-        The batch is returned unchanged if it has a scale, or if the objective has no number loss.
+        The batch is returned unchanged if its scale is already set, or if the objective has no
+        number loss.
         """
         if self.number_term is None or example.number_scale is not None:
             return example
@@ -201,9 +202,7 @@ class Model(NumberHeads):
 
     def own_places(self, example: TrainingBatch) -> NDArray[np.int64] | None:
         """Return the positions of the objective's additional losses, as flat indices int64[P] into
-        [B, L].
-
-        Return None if the objective has no such losses.
+        [B, L]; None if it has no such losses.
         """
         if self.own_losses is None or example.own_from is None:
             return None
@@ -214,7 +213,7 @@ class Model(NumberHeads):
         """Return float64[N]: the values that the value head is trained on.
 
         values, raw
-            The same numbers, once normalized as in the encoding and once in raw units. Only some
+            The numbers normalized as in the encoding, and the same numbers in raw units. Only some
             heads need raw units.
 
         Raises UsageError if the head needs ``raw`` and the objective does not provide it.
@@ -246,11 +245,11 @@ class Model(NumberHeads):
         asked_BQ: Tensor | None = None,
         of_host: Sequence[Tensor] = (),
     ) -> Tensor:
-        """Return hidden states [B, L, D], or [B, Q, D] at the positions ``asked_BQ``.
+        """Return the hidden states [B, L, D], or [B, Q, D] at the positions ``asked_BQ``.
 
         State j predicts token j of the row (see ``models.training_batch``). ``real_BL`` is False
         for padding; None means that no token is padding. Pass the result of :meth:`of_host` as
-        ``of_host``. Otherwise it is computed here, which may block on the device.
+        ``of_host``; otherwise this method computes it, which may block on the device.
         """
         embedded_BLD = self._embedded(tokens_BL, values_BL, of_host)
         return cast(Tensor, self.trunk(embedded_BLD, real_BL, asked_BQ))
@@ -279,8 +278,8 @@ class Model(NumberHeads):
         asked_BQ: Tensor | None = None,
         of_host: Sequence[Tensor] = (),
     ) -> Tensor:
-        """Return the hidden states of tokens that continue the rows in the cache, and cache the
-        tokens.
+        """Return the hidden states of tokens that continue the cached rows, and add these tokens to
+        the cache.
 
         Shapes and the other parameters are the same as in :meth:`hidden`.
         """
@@ -295,11 +294,11 @@ class Model(NumberHeads):
         said_BD: Tensor,
         of_host: Sequence[Tensor] = (),
     ) -> Tensor:
-        """Return the hidden states [B, D] after one more generated token per row, and cache the
-        token.
+        """Return the hidden states [B, D] after one more generated token per row, and add these
+        tokens to the cache.
 
         ``said_BD`` are the states from which the tokens were generated. If the embedding of a token
-        depends on later tokens, the objective's trained replacement is used instead.
+        depends on later tokens, the objective's learned replacement is used instead.
         """
         embedded_B1D = self._embedded(tokens_B[:, None], values_B[:, None], of_host)
         if self.ahead is not None and self.own is not None:
@@ -356,8 +355,8 @@ class Model(NumberHeads):
         return Losses(token, value)
 
     def parameter_counts(self) -> tuple[int, int]:
-        """Return the total number of parameters, and the number of those in the tables of token and
-        position vectors."""
+        """Return the total number of parameters, and the number in the tables of token and position
+        vectors."""
         total = sum(parameter.numel() for parameter in self.parameters())
         return total, self._table.numel() + self.trunk.position_weights()
 
@@ -365,16 +364,16 @@ class Model(NumberHeads):
         """Multiply the newly initialized weights that embed numbers and digit positions by
         ``times``.
 
-        The weights then match token vectors that are ``times`` as long as by default, such as those
-        of a pretrained trunk.
+        This matches them to token vectors that are ``times`` as long as the default ones, such as
+        the token vectors of a pretrained trunk.
         """
         self.embedding.rescale(self.embedder, times)
         if self.places is not None:
             self.places.table.weight.mul_(times)
 
     def trained_count(self) -> int:
-        """Return the number of trained parameters, excluding those of a frozen trunk and frozen
-        text vectors."""
+        """Return the number of trainable parameters, without a frozen trunk and frozen text
+        vectors."""
         trained = {
             name: parameter
             for name, parameter in self.named_parameters()

@@ -37,7 +37,7 @@ class NumberHeads(nn.Module):
     head: Head | None
     token_head: nn.Module  #: [N, D] to logits [N, vocabulary]
     value_head: ValueReader | None
-    #: Maps values of the encoding to those of the value head.
+    #: Maps values of the encoding to values of the value head.
     scaling: Scaling
 
     def says_tokens(self, words: nn.Module, vocabulary: Vocabulary, width: int) -> nn.Module:
@@ -53,19 +53,19 @@ class NumberHeads(nn.Module):
 
     @property
     def is_exact(self) -> bool:
-        """True if the head predicts numbers with all of their digits, in raw units."""
+        """True if the head predicts numbers in raw units, with all of their digits."""
         return self.head is not None and self.head.exact
 
     @property
     def values_per_token(self) -> bool:
-        """True if the value loss is averaged over the trained tokens instead of over the
+        """True if the value loss is averaged over the target tokens instead of over the
         numbers."""
         return isinstance(self.head, TokenHead) and self.head.per_token
 
     def value_loss(self, states_ND: Tensor, targets_NW: Tensor, tokens: int) -> Tensor:
         """Return the loss [] for numbers, computed from the states that predict them.
 
-        ``tokens`` is the number of trained tokens. If ``states_ND`` is empty, the loss is 0 and
+        ``tokens`` is the number of target tokens. If ``states_ND`` is empty, the loss is 0 and
         every weight has a gradient of 0.
         """
         assert self.value_head is not None
@@ -94,7 +94,7 @@ class NumberHeads(nn.Module):
 
 
 def check_head(head: Head, scheme: Scheme) -> None:
-    """Raise UsageError if a head cannot predict numbers that are encoded with the scheme."""
+    """Raise UsageError if the head cannot predict numbers that are encoded with the scheme."""
     if isinstance(scheme, ChannelScheme) and not isinstance(head, ValueHead):
         raise UsageError(
             f"--head {spec_of(head)} cannot be combined with {spec_of(scheme)}, whose tokens do "
@@ -117,7 +117,7 @@ def lacks_digits(part: Embedder | Head, encoding: FittedNormalizer) -> bool:
 
 
 def own_scaling(head: ValueHead, values: NDArray[np.floating]) -> FittedNormalizer:
-    """Fit a head's own normalization to numbers [n], which are already normalized as in the
+    """Fit the head's own normalizer to ``values`` [n], which are already normalized as in the
     encoding."""
     return fit(NORMALIZERS.build(head.normalizer), Moments.of(values.astype(np.float64)))
 

@@ -1,4 +1,4 @@
-"""Floating-point types for different devices, because MPS (Apple GPUs) has no float64.
+"""Floating-point types for devices with and without float64; MPS (Apple GPUs) does not support it.
 
 Computations outside a model, such as probabilities and sums of losses, use float64 if available.
 """
@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 def widest(device: torch.device) -> torch.dtype:
-    """Return the widest float type of a device: float64, or float32 if it has no float64."""
+    """Return the widest float type of a device: float64, or float32 if float64 is unsupported."""
     return torch.float32 if device.type == "mps" else torch.float64
 
 
@@ -20,7 +20,7 @@ def widened(tensor: Tensor) -> Tensor:
 
 
 def in_float64(tensor: Tensor) -> Tensor:
-    """Convert a tensor of any shape to float64, on the CPU if its device has no float64.
+    """Convert a tensor of any shape to float64, on the CPU if its device does not support float64.
 
     Use this for data that is copied to the host anyway.
     """

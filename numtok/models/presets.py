@@ -1,7 +1,7 @@
 """Model presets: named model sizes, and their training defaults.
 
-A preset is a name for certain trunk settings. The name of a trunk is also a preset, with the
-trunk's default settings. For a pretrained model, the location of the model follows a colon:
+A preset is a name for a combination of trunk settings. The name of a trunk is also a preset, with
+the trunk's default settings. For a pretrained model, the location of the model follows a colon:
 ``hf:FOLDER,tune=lora``.
 """
 
@@ -24,14 +24,14 @@ _WARMUP, _LONG_WARMUP = 0.05, 0.2
 class TrainingDefaults(ABC):
     """Base class for trunks and embedders that have their own default learning rate.
 
-    If an embedder has its own rate, the lower of this rate and the preset's rate is used, and the
-    warm-up takes 20% of the steps.
+    If an embedder has its own rate, the lower of its rate and the preset's is used, and the warm-up
+    takes 20% of the steps.
     """
 
     @property
     @abstractmethod
     def learning_rate(self) -> float:
-        """Learning rate that is used unless the user sets another one."""
+        """Default learning rate, used if no learning rate is set."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Preset:
     head_layers
         Number of layers of the token head: 1 for a linear map, 2 as in xVal's public code.
     tied
-        True if the token head uses the table of token vectors as its weights, as in GPT-2.
+        True if the token head uses the table of token vectors as its weights, as GPT-2 does.
     learning_rate
         Default learning rate of the preset.
     """
@@ -62,7 +62,7 @@ class Preset:
             )
 
     def rate_with(self, embedding: Embedder) -> float:
-        """Return the default learning rate of this preset with a given embedder."""
+        """Return the default learning rate for this preset and the given embedder."""
         if isinstance(embedding, TrainingDefaults):
             return min(self.learning_rate, embedding.learning_rate)
         return self.learning_rate
@@ -75,14 +75,14 @@ class Preset:
 
 
 def warmup_with(embedding: Embedder) -> float:
-    """Return the default warm-up with a given embedder, as a fraction of the training steps."""
+    """Return the default warm-up for the given embedder, as a fraction of the training steps."""
     return _LONG_WARMUP if isinstance(embedding, TrainingDefaults) else _WARMUP
 
 
 def preset(spec: str) -> Preset:
     """Return the text preset described by a spec, such as ``nano,layers=2,positions=rotary``.
 
-    Raises UsageError for an unknown name or setting.
+    Raises UsageError if the name or a setting is unknown.
     """
     trunk, beside = _parts(spec, TokenTrunk)
     if isinstance(trunk, TrainingDefaults):  # also if a preset changes only its trunk
@@ -104,9 +104,9 @@ def trunk(spec: str) -> ColumnTrunk:
 
 
 def shortest(spec: str) -> str:
-    """Return the shortest spec for a preset, without settings that have their default values.
+    """Return the shortest spec of a preset, which omits settings with default values.
 
-    Runs of one experiment are identified by this spec.
+    This spec identifies the runs of an experiment.
 
     >>> shortest("nano,width=64,layers=4"), shortest("mlp,layers=3,width=256")
     ('nano,width=64', 'mlp')

@@ -27,8 +27,8 @@ class Projections(NamedTuple):
     lengths
         float64[N, P]: coordinates of LN(e(x) + p) along the direction, a unit vector.
     unit
-        float64[D]: the vector u if e(x) = x u; it then defines the direction. Otherwise None; the
-        direction is then the first principal component of LN(e(x) + p), averaged over the
+        float64[D]: the vector u if e(x) = x u, which defines the direction. Otherwise None; in that
+        case, the direction is the first principal component of LN(e(x) + p), averaged over the
         positions.
     positions
         float64[P, D]: the position vectors p; a single row of zeros if none are added.

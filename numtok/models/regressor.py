@@ -1,4 +1,4 @@
-"""A table model: a trunk for columns, and a head that predicts a number from its hidden state."""
+"""A table model: a trunk that reads the columns of a table, and a head that predicts a number."""
 
 from dataclasses import dataclass
 from typing import cast

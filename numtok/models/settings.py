@@ -43,7 +43,8 @@ class ModelSettings(
     head_layers, tied
         See :class:`numtok.models.presets.Preset`.
     scaling
-        Additional normalization of a value head that is trained on the unit interval, or None.
+        Additional normalization for a value head that is trained on values in the unit interval;
+        None for other heads.
     classes
         Labels that the model predicts; empty if it predicts tokens and numbers.
     """
@@ -61,8 +62,9 @@ class ModelSettings(
 
     @cached_property
     def of_trunk(self) -> TokenTrunk:
-        """The text trunk that the settings describe. Raises ValueError if they describe a table
-        trunk, or are incomplete."""
+        """The text trunk that the settings describe.
+
+        Raises ValueError if the settings are incomplete or describe a table trunk."""
         trunk = stored_trunk(self.trunk)
         if not isinstance(trunk, TokenTrunk):
             raise ValueError(f"the trunk {name_of(trunk)} takes columns, not tokens")
@@ -75,7 +77,7 @@ class ModelSettings(
 
     @property
     def fitted_scaling(self) -> Scaling:
-        """Scaling that maps values normalized as in the encoding to the values that the value head
+        """Scaling from values normalized as in the encoding to the values that the value head
         predicts."""
         if self.scaling is None:
             return no_scaling()

@@ -1,4 +1,4 @@
-"""The hidden states that predict the tokens of numbers, token by token.
+"""The hidden states from which numbers are predicted, token by token.
 
 The loop that predicts ``n`` numbers is the same for every objective (``models.decoding``).
 Objectives differ in how they compute the state that predicts a number's next token:
@@ -11,7 +11,7 @@ Objectives differ in how they compute the state that predicts a number's next to
   values. :class:`Prefill` reads the rows once for all of their numbers.
 
 States stay on the model's device. The same numbers can be predicted repeatedly; results that do not
-depend on the chosen tokens are computed once.
+depend on the chosen tokens are computed only once.
 """
 
 from abc import ABC, abstractmethod
@@ -35,7 +35,7 @@ def compile_passes(model: Model) -> None:
 
     The compiled passes accept any number of rows and tokens, and return the same states up to
     rounding. CUDA graphs are not used, because a pass writes into its cache. Do not call this
-    function for models on CPUs, where compiling does not pay off (docs/RESULTS.md).
+    function for models on CPUs, where compilation is not worthwhile (docs/RESULTS.md).
     """
     model.hidden = torch.compile(model.hidden, dynamic=True)  # type: ignore[method-assign]
     model.extend = torch.compile(model.extend, dynamic=True)  # type: ignore[method-assign]
@@ -67,23 +67,24 @@ class DecodingStates(ABC):
 
     @abstractmethod
     def keep(self, numbers: NDArray[np.int64]) -> None:
-        """Drop all but the given numbers (int64[k], indices into the current numbers)."""
+        """Keep only the given numbers (int64[k], indices into the current numbers)."""
 
     def true(self) -> "DecodingStates":
-        """Return decoding states to use if the tokens passed to :meth:`next` are the true ones.
+        """Return decoding states for use when the true tokens are passed to :meth:`next`.
 
-        They may have been computed already, in one pass over all tokens.
+        These states may already have been computed, in one pass over all tokens.
         """
         return self
 
 
 class ParallelFill(DecodingStates):
-    """Decoding states of numbers whose tokens are all predicted in one pass, independently of each
-    other."""
+    """Decoding states of numbers whose tokens are all predicted in one pass, independently of one
+    another."""
 
     def __init__(self, states_TD: Tensor, lengths: NDArray[np.int64]) -> None:
-        """``states_TD`` contains the states of all tokens of the first number, then those of the
-        second, and so on; ``lengths`` are the numbers of tokens."""
+        """Create the decoding states of numbers with the given ``lengths`` in tokens.
+
+        ``states_TD`` contains the states of all tokens, number after number."""
         self._states_TD = states_TD
         self.lengths: NDArray[np.int64] = lengths
         self._begin = np.cumsum(lengths) - lengths
@@ -165,10 +166,11 @@ class SequentialFill(DecodingStates):
 
 
 class Prefill:
-    """Reads the rows of a batch with an autoregressive model, once for all of their numbers.
+    """Pass of an autoregressive model over the rows of a batch, shared by all of their numbers.
 
-    Each number is predicted after its true preceding text, so one pass over a row serves all of its
-    numbers. The same pass also yields the predictions after the true tokens of each number.
+    Each number is predicted after its true preceding text, so one pass over a row is enough for
+    all of its numbers. The same pass also provides the predictions after the true tokens of each
+    number.
     """
 
     def __init__(
@@ -179,10 +181,10 @@ class Prefill:
         room: int,
         cache: TrunkCache | None = None,
     ) -> None:
-        """Read a batch for its chosen numbers (bool[M]), of up to ``room`` tokens.
+        """Read a batch to predict its chosen numbers (bool[M]), of up to ``room`` tokens each.
 
-        The new cache reuses the memory of ``cache``, from earlier prompts. With ``room`` 1 there is
-        no cache, because nothing is predicted after the first token.
+        The new cache reuses the memory of ``cache``, the cache of an earlier batch. If ``room`` is
+        1, nothing is cached, because nothing is predicted after the first token.
         """
         self.model = model
         self.rows, self.starts = batch.number_row[chosen], batch.number_start[chosen]

@@ -1,9 +1,9 @@
 """Training batches: the input of a model with its labels, and functions that build them.
 
-*Hidden state j predicts token j of the row* for every objective. A masked model has ``[MASK]`` as
-its input there; an autoregressive model has the row shifted by one, with ``[END]`` first. A head
-therefore predicts a number from the state at the number's first token. The label of a row is
-predicted at its last real position.
+*Hidden state j predicts token j of the row* for every objective. The input of a masked model
+at this position is ``[MASK]``; the input of an autoregressive model is the row shifted by one, with
+``[END]`` first. A head therefore predicts a number from the state at the number's first token. The
+label of a row is predicted at its last real position.
 """
 
 from collections.abc import Iterator
@@ -35,19 +35,19 @@ class TrainingBatch:
     where: NDArray[np.int64]  # [K] flat indices into [B, L] of predicted tokens, ascending
     #: [K] the target tokens, or the classes of rows; empty if only states are needed.
     labels: NDArray[np.int64] = field(default_factory=_nowhere)
-    #: [N] the subset of ``where`` at which a value is trained.
+    #: [N] the subset of ``where`` at which a value is predicted.
     number_where: NDArray[np.int64] = field(default_factory=_nowhere)
     #: [N] the values of these numbers, normalized.
     number_values: Channel = field(default_factory=lambda: np.zeros(0, np.float32))
-    #: [B]: the first position of each row with losses of the objective's own
+    #: [B] the first position in each row that has additional losses of the objective
     #: (:class:`numtok.models.objectives.base.OwnLosses`); None if it has no such losses.
     own_from: NDArray[np.int64] | None = None
     #: [N] the numbers of ``number_values`` in raw units, for heads that are trained on them.
     number_raw: NDArray[np.float64] | None = None
     #: [B, 2] offsets of digit positions as fractions of ``DigitPlaces.offsets``, in [0, 1), drawn
-    #: for the whole batch and for each row; None: no offset.
+    #: for the whole batch and for each row; None for no offsets.
     moved_places: NDArray[np.float64] | None = None
-    #: ``NumberTermModule.scale`` of all labels of a step; None: computed from these labels.
+    #: ``NumberTermModule.scale`` of all labels in a step; None to compute it from these labels.
     number_scale: float | None = None
 
     @cached_property
@@ -56,8 +56,8 @@ class TrainingBatch:
         ``where`` and ``number_where`` as flat indices into these positions.
 
         Rows with fewer than Q such positions are padded with position 0. If Q is more than half of
-        L, selecting states would cost more than computing all of them; then the first item is None
-        and the others are unchanged.
+        L, selecting states would cost more than computing all of them. In that case, the first item
+        is None, and the others are flat indices into [B, L].
         """
         rows, length = self.tokens.shape
         row, column = np.divmod(self.where, length)
@@ -73,9 +73,9 @@ class TrainingBatch:
 
     def parts(self, count: int) -> Iterator["TrainingBatch"]:
         """Yield the rows in ``count`` batches of similar size, or in one batch per row if there are
-        fewer rows.
+        fewer rows than ``count``.
 
-        Each part is truncated to the length of its longest row.
+        Each batch is truncated to the length of its longest row.
         """
         rows = len(self.tokens)
         bounds = np.linspace(0, rows, min(count, rows) + 1).astype(np.int64)
@@ -161,8 +161,8 @@ def autoregressive_batch(batch: Batch, chosen: NDArray[np.bool_]) -> TrainingBat
 def row_end_batch(batch: Batch, causal: bool) -> TrainingBatch:
     """Return a batch with one prediction per row, at its last real position, and without labels.
 
-    For a causal model, every row starts with ``[END]``. For other models, a row without tokens
-    consists of a single ``[END]``, so that padding is never read.
+    For a causal model, every row starts with ``[END]``. For other models, an empty row is replaced
+    with a single ``[END]``, so that padding is never read.
     """
     if causal:
         tokens, values = shift_right(batch)

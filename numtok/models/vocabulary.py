@@ -27,12 +27,12 @@ class Vocabulary:
         float64[k]: for each of the scheme's tokens, the factor that multiplies its value
         (``ChannelScheme.factors``); NaN if the token has no value.
     names
-        The scheme's tokens, in the order of their ids, which start at ``first``.
+        The scheme's tokens, ordered by id, starting with ``first``.
     digits
         float64[k]: the value of each of the scheme's tokens that stands for one or more digits
         (:func:`digit_values`); NaN for other tokens.
     text_bytes
-        The bytes of each text token if numbers are written in text tokens, else empty.
+        The bytes of each text token if numbers are written with text tokens, otherwise empty.
     """
 
     size: int
@@ -46,7 +46,7 @@ class Vocabulary:
     def of(cls, codec: Codec) -> "Vocabulary":
         """Return the vocabulary of a codec.
 
-        >>> vocabulary = Vocabulary.of(codec)  # of numgpt, which has 23 exponents
+        >>> vocabulary = Vocabulary.of(codec)  # numgpt has 23 exponents
         >>> len(vocabulary.numbers), vocabulary.splits
         (23, True)
         """
@@ -65,8 +65,8 @@ class Vocabulary:
 
     @cached_property
     def valued(self) -> ValuedTokens:
-        """Tokens that stand for one or more digits: the scheme's own, or text tokens if numbers are
-        written in these."""
+        """Tokens that stand for one or more digits: the scheme's own tokens, or text tokens if
+        numbers are written with text tokens."""
         if self.text_bytes:
             texts = [token.decode(errors="replace") for token in self.text_bytes]
             return ValuedTokens.of_texts(texts, self.first_of_text)
@@ -84,7 +84,7 @@ class Vocabulary:
 
     @property
     def multipliers(self) -> NDArray[np.float64]:
-        """Factor by which each token multiplies its value, float64[size]; 1 for tokens without a
+        """float64[size]: the factor that multiplies the value of each token; 1 for tokens without a
         value."""
         every = np.ones(self.size)
         every[self.numbers] = self.factors[~np.isnan(self.factors)]

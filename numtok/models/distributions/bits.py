@@ -13,14 +13,15 @@ from numtok.models.distributions.prefix_tree import Symbols
 EXPONENT, SIGNIFICAND = 11, 52  # bits, after the sign
 _PLACES = EXPONENT + SIGNIFICAND
 _SHIFTS = np.arange(_PLACES, -1, -1)
-#: For each exponent except that of infinity and NaN: the factor of the significand, and its
+#: For each exponent except the one of infinity and NaN: the factor of the significand, and its
 #: integer part.
 _EXPONENTS = np.arange((1 << EXPONENT) - 1)
 _SCALES = np.ldexp(1.0, np.maximum(_EXPONENTS, 1) - 1023)
 
 
 def bits_of(values: Floats) -> NDArray[np.int64]:
-    """Return int64[n, 64]: the bits of float64[n], highest first: sign, exponent, significand.
+    """Return int64[n, 64]: the bits of ``values`` float64[n], most significant bit first (sign,
+    exponent, significand).
 
     >>> "".join(map(str, bits_of(np.array([17.5]))[0].tolist()))[:16]
     '0100000000110001'
@@ -29,7 +30,7 @@ def bits_of(values: Floats) -> NDArray[np.int64]:
 
 
 def values_of(bits: NDArray[np.int64]) -> Floats:
-    """Return float64[n, ...]: the numbers with the bits int64[n, 64, ...], including infinities and
+    """Return float64[n, ...]: the numbers with the bits int64[n, 64, ...], which can be infinite or
     NaN.
 
     This is the inverse of :func:`bits_of`.

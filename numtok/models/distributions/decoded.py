@@ -1,10 +1,10 @@
 """Distributions of the numbers that a decoder generates, computed with the decoder.
 
 The tokens of a number stand for an interval, called its cell, in which the density is uniform. If
-the scheme's tokens are ordered by the values that they lead to, the distribution function is a sum
-along the tokens of one number, and a quantile is found by descending token by token. Both are then
-exact for any number of cells. For other schemes (``hamming``, repeated tokens), they are computed
-from samples.
+the scheme's tokens can be ordered by the resulting values, the distribution function is a sum along
+the tokens of one number, and a quantile is found by choosing one token at a time. Both are exact
+for any number of cells. For other schemes (``hamming``, repeated tokens), they are computed from
+samples.
 """
 
 from collections.abc import Iterator, Sequence
@@ -46,10 +46,9 @@ class Beginnings(Protocol):
     state: Tensor  # int64[U] of the codec's automaton
 
     def extend(self, which: Tensor, tokens: Tensor) -> Tensor:
-        """Extend prefixes ``which`` (int64[M]) by one token each (int64[M]); both may contain
-        repetitions.
+        """Extend the prefixes ``which`` (int64[M]) by one token each (int64[M]).
 
-        Return int64[M]: the index of each extended prefix.
+        Both arguments may contain repetitions. Return int64[M]: the index of each extended prefix.
         """
 
 
@@ -71,7 +70,7 @@ class Decoder(Protocol):
 
     def get_buffer(self, target: str) -> Tensor:
         """Return the buffer ``order``, int64[S, V]: the tokens allowed in each state of the
-        automaton, sorted by the values that they lead to."""
+        automaton, sorted by the resulting values."""
 
     def begun(self, parameters_NP: Tensor) -> Beginnings:
         """Return the empty prefix of each number, as a starting point for generation."""
@@ -106,8 +105,8 @@ class DecoderDistribution(SampledPredictive):
     # --- exact ------------------------------------------------------------------------------------
 
     def log_density(self, values: Floats) -> Floats:
-        """Return float64[n]: the log-density at each value. It is the log-probability of the
-        value's tokens minus the log of their cell's width.
+        """Return float64[n]: the log-density at each value, which is the log-probability of the
+        value's tokens minus the log of the width of their cell.
 
         In a scheme with repeated tokens, only exact repetitions are counted, so the result is a
         lower bound.
@@ -123,8 +122,9 @@ class DecoderDistribution(SampledPredictive):
         """Return float64[n], in nats: log P(low < X <= high), as a sum over the cells between the
         ends.
 
-        It is never computed as a difference, so tiny probabilities are accurate. It is NaN if the
-        tokens of the scheme are not ordered, because samples cannot resolve small probabilities.
+        No difference of probabilities is computed, so tiny results are accurate. The result is NaN
+        if the scheme's tokens cannot be ordered by value, because samples cannot resolve small
+        probabilities.
         """
         if not self.reader.automaton.ordered:
             return super().log_interval(low, high)
@@ -157,10 +157,10 @@ class DecoderDistribution(SampledPredictive):
         return self._inverted(np.tile(array, (len(self.parameters), 1)))
 
     def mean(self) -> Floats:
-        """Return float64[n]: the mean of 128 evenly spaced quantiles.
+        """Return float64[n]: the mean of 128 quantiles at evenly spaced levels.
 
-        The outermost 0.4% of the probability on each side is ignored, so an extreme value with a
-        probability of one in a thousand does not dominate the mean.
+        The outermost 0.4% of the probability on each side is ignored, so that an extreme value with
+        a probability of one in a thousand does not dominate the mean.
         """
         points = self._stand_ins
         return np.asarray((points / points.shape[1]).sum(axis=1))
@@ -175,8 +175,7 @@ class DecoderDistribution(SampledPredictive):
         return self.scaling.inverse(np.concatenate(parts))
 
     def crps(self, values: Floats) -> Floats:
-        """Return float64[n]: the CRPS of 128 evenly spaced quantiles, which approximate the
-        distribution."""
+        """Return float64[n]: the CRPS, approximated with 128 quantiles at evenly spaced levels."""
         points = self._stand_ins
         count = points.shape[1]  # divide first: sums of large values could overflow
         away = (np.abs(points - values[:, None]) / count).sum(axis=1)

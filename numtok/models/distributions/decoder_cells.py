@@ -1,9 +1,9 @@
-"""Converts numbers to a decoder's tokens, and tokens to the cells that they stand for.
+"""Conversion of numbers to a decoder's tokens, and of tokens to the cells that they stand for.
 
-A cell is the interval of all numbers that have the same tokens. A scheme has tokens for numbers
+A cell is the interval of all numbers with the same tokens. A scheme has tokens for numbers
 that it cannot represent (overflow, underflow, not a number), but a decoder head predicts only
-finite numbers. Overflows therefore use the largest cell. Underflows use zero if the scheme can
-represent it; the cell of zero is as wide as the gap around it.
+finite numbers. Overflows are therefore assigned to the largest cell. Underflows are assigned to
+zero if the scheme can represent it; the cell of zero fills the gap around it.
 """
 
 import numpy as np
@@ -22,8 +22,8 @@ def nearest_tokens(
     """Return the tokens int64[n, K] of normalized values, and bool[n], True for values out of
     range.
 
-    A value out of range has the tokens of the nearest number that the scheme can represent, and NaN
-    has the tokens of zero.
+    A value out of range has the tokens of the nearest number that the scheme can represent; NaN has
+    the tokens of zero.
 
     >>> from numtok.encoding.schemes.base import SCHEMES
     >>> nearest_tokens(SCHEMES.build("nd,base=10,length=2"), np.array([0.25, 1.5]))
@@ -48,7 +48,7 @@ def cells(
     """Return the low and high ends, float64[n] each, of the cells of numbers with given tokens
     (int64[n, K]).
 
-    The cell of zero extends to the smallest number on each side.
+    The cell of zero extends to the smallest nonzero number on each side.
     """
     low, high = grid.cells(scheme, tokens)
     point = low == high

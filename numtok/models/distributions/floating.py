@@ -16,17 +16,17 @@ class FloatingPlaces(Predictive):
     """Base class for distributions of ``n`` numbers with independent symbols (bits or digits).
 
     A number consists of a sign and the symbols of its absolute value (its size). Subclasses define
-    the symbols and how to convert them to sizes. Every number is an atom. Sizes are in the same
-    order as their sequences of symbols, so the probability of all smaller numbers is a sum over the
+    the symbols and how to convert them to sizes. Every number is an atom. Sizes are ordered
+    like their sequences of symbols, so the probability of all smaller numbers is a sum over the
     tree of a number's prefixes (``prefix_tree``). The density is the mass of a number divided by
-    the distance to the next larger one. Mean and CRPS are exact. They can be huge, because even a
-    very improbable large exponent can contribute a huge amount.
+    the distance to the next larger number. The mean and the CRPS are exact. They can be huge,
+    because even a very improbable large exponent can contribute a huge amount.
 
     exponents
         Number of exponent symbols; they precede the symbols of the significand.
     skipped
-        Fraction of the possible significands that no number has (always the smallest ones): 0.1 if
-        the first decimal digit is never 0.
+        Fraction of the possible significands that do not occur, which are always the smallest: 0.1
+        if the first decimal digit is never 0.
     """
 
     exponents: ClassVar[int]
@@ -63,19 +63,19 @@ class FloatingPlaces(Predictive):
     @abstractmethod
     def starts(self) -> tuple[Floats, Floats]:
         """For each exponent of finite numbers, the smallest absolute value with this exponent and
-        its distance to the smallest one with the next exponent, [E] each."""
+        its distance to the smallest value with the next exponent, [E] each."""
 
     @property
     @abstractmethod
     def last(self) -> Symbols:
-        """[K]: the symbols of the largest absolute value that is a number; all larger symbols mean
-        NaN."""
+        """[K]: the symbols of the largest absolute value that is a number; all larger sequences of
+        symbols mean NaN."""
 
     @abstractmethod
     def symbols_of(self, sizes: Floats) -> Symbols:
         """Return [n, K]: the symbols of absolute values ``sizes`` [n].
 
-        Several sequences of symbols can mean infinity; the smallest of them is returned.
+        If several sequences of symbols mean infinity, the smallest is returned.
         """
 
     @abstractmethod
@@ -306,7 +306,8 @@ class FloatingPlaces(Predictive):
 
 
 def _squares(offset: Floats, times: Floats, width: Floats, area: Floats, squared: Floats) -> Floats:
-    """Return the integral of ``(offset + times * G)^2`` over a width, from those of G and G^2."""
+    """Return the integral of ``(offset + times * G)^2`` over a width, given the integrals of G and
+    G^2."""
     return offset**2 * width + 2 * offset * times * area + times**2 * squared
 
 

@@ -1,8 +1,8 @@
 """Distributions over intervals of the real line, with probabilities predicted by a token head.
 
 The density is uniform within an interval. A token for zero, NaN or an infinity is an atom at that
-value. An overflow, whose interval is unbounded, is also an atom, at infinity; its whole mass is
-used as the density of any value in its interval. An underflow is an ordinary interval, between zero
+value. An overflow, whose interval is unbounded, is an atom at infinity; its total mass is used as
+the density of any value in its interval. An underflow is an ordinary interval, between zero
 and the smallest number.
 """
 
@@ -36,11 +36,11 @@ class Intervals(Predictive):
     high: Floats  # [m]
     values: Floats  # [m], the decoded value of each; NaN if decoding fails
     log_mass: Floats  # [n, m], each row is normalized
-    #: Maps raw values to intervals, -1 for none, if the interval of a value at a boundary is known
-    #: exactly.
+    #: Function that maps raw values to intervals, or to -1 for none; None if the interval of a
+    #: value at a boundary is not known exactly.
     places: Callable[[Floats], NDArray[np.int64]] | None = None
-    #: Whether the mode is the interval of the highest density, as for a histogram, rather than the
-    #: most probable one, as for tokens.
+    #: Whether the mode is the interval with the highest density, as for a histogram, rather than
+    #: the most probable interval, as for tokens.
     by_density: bool = False
 
     def __post_init__(self) -> None:
@@ -173,8 +173,8 @@ class Intervals(Predictive):
         """Return float64[n]: the value of the most probable interval, or of the interval with the
         highest density if ``by_density``.
 
-        Greedy decoding may miss the most probable interval, because its tokens need not start with
-        the most probable first token.
+        Greedy decoding may miss the most probable interval, which need not start with the most
+        probable first token.
         """
         heights = self.log_mass
         if self.by_density:  # ends that are equal after rounding are at least one spacing apart

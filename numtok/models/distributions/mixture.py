@@ -1,9 +1,9 @@
 """Gaussian mixture distributions of normalized values.
 
-In raw units, a mixture is the distribution of ``inverse(Z)`` for a normalized value Z. It is again
-a Gaussian mixture if the normalization is linear, and skewed under ``signed-log``. Sums over
-components process a few rows at a time, so they never need more memory than a few arrays as large
-as the parameters.
+In raw units, a mixture is the distribution of ``inverse(Z)`` for a normalized value Z. This is
+also a Gaussian mixture if the normalization is linear; under ``signed-log``, it is skewed. Sums
+over components process a few rows at a time, so they never need more memory than a few arrays of
+the size of the parameters.
 """
 
 import math
@@ -44,7 +44,7 @@ class Mixture(Predictive):
     """Distributions of ``n`` numbers, each a mixture of ``k`` Gaussians over the normalized value
     (Bishop 1994).
 
-    All results are in raw units. The distributions have a density and do not contain atoms.
+    All results are in raw units. The distributions have a density and no atoms.
 
     >>> from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
     >>> scale = FittedNormalizer(NORMALIZERS.build("scale:5"), {"factor": 0.01})
@@ -53,7 +53,7 @@ class Mixture(Predictive):
     >>> one.mean().round(9).tolist(), one.mode().round(9).tolist()
     ([50.0], [100.0])
 
-    A weight may be 0 (``-inf``), and the weights of each row are divided by their sum. Raises
+    A weight may be 0 (``-inf``). The weights of each row are divided by their sum. Raises
     ValueError unless all arrays have the same shape and every standard deviation is positive.
     """
 
@@ -74,8 +74,8 @@ class Mixture(Predictive):
         """Return the distributions of ``n`` numbers, each a single Gaussian with a given mean
         (float64[n]) and standard deviation.
 
-        Pass one standard deviation per Gaussian, or one for all. Means and standard deviations are
-        normalized.
+        Pass one standard deviation per Gaussian, or a single one for all of them. Means and
+        standard deviations are normalized.
 
         >>> from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer
         >>> scale = FittedNormalizer(NORMALIZERS.build("scale:5"), {"factor": 0.01})
@@ -131,7 +131,7 @@ class Mixture(Predictive):
     def quantiles(self, levels: Sequence[float]) -> Floats:
         """Return float64[n, q]: quantiles, computed by Newton steps within a bracket.
 
-        Apart from rounding, their error is about 1e-13 of the standard deviation of the narrowest
+        Their error, except for rounding, is about 1e-13 of the standard deviation of the narrowest
         component.
         """
         array = checked(levels)
@@ -155,9 +155,10 @@ class Mixture(Predictive):
     def _inverted(self, part: slice, levels: Floats) -> Floats:
         """Return float64[r, q], normalized: where the distribution function reaches the levels.
 
-        A quantile of a mixture is between those of its components. In that bracket it takes Newton
-        steps, or bisection if a step would leave the bracket or not be at most half as long as the
-        last one. Levels above 0.5 are computed from the upper tail.
+        A quantile of a mixture lies between the quantiles of its components. It is found by Newton
+        steps within this bracket; a step that would leave the bracket, or would be more than half
+        as long as the last one, is replaced with bisection. Levels above 0.5 are computed from the
+        upper tail.
         """
         weights, centers, deviations = (
             array[part] for array in (self._weights, self.centers, self.deviations)
@@ -198,8 +199,8 @@ class Mixture(Predictive):
     def mean(self) -> Floats:
         """Return float64[n]: the mean, which is exact for a linear normalization.
 
-        Otherwise it is computed numerically, from points on all components. The error is about 1e-4
-        of the spread of the distribution.
+        Otherwise it is computed numerically from points spread over all components, to within about
+        1e-4 of the spread of the distribution.
         """
         if self.normalizer.linear:
             return self.normalizer.inverse(_dot(self._weights, self.centers))
@@ -208,8 +209,8 @@ class Mixture(Predictive):
     def mode(self) -> Floats:
         """Return float64[n]: the value with the highest density in raw units.
 
-        For a linear normalization, the search starts at the mean with the highest density, among
-        the means of the highest components, and climbs by fixed-point steps that never descend
+        For a linear normalization, the search considers the means of the highest components, starts
+        at the one with the highest density, and climbs by fixed-point steps that never descend
         (mean shift, Carreira-Perpinan 2000). Otherwise the raw density is searched around the
         highest components.
 

@@ -1,11 +1,11 @@
 """Distributions of a mantissa times an uncertain power of ten.
 
-They are used with schemes whose tokens are the exponents of numbers and whose channel contains the
-mantissas. As in NumGPT's heads (Jin et al. 2023, Equations 10 and 11), the density is
+They are used with schemes whose tokens stand for the exponents of numbers and whose channel
+contains the mantissas. As in NumGPT's heads (Jin et al. 2023, Equations 10 and 11), the density is
 
     p(x) = sum over exponents e of p(e) p_f(x / 10^e) / 10^e
 
-where p_f is the density of the mantissa, predicted by any value head.
+where p_f is the density of the mantissa, as predicted by any value head.
 """
 
 from collections.abc import Iterator, Sequence
@@ -42,7 +42,7 @@ class Multiples(Predictive):
     factors
         float64[k], as in ``ChannelScheme.factors``: powers of ten; 0 for an underflow and infinity
         for an overflow, both with the sign of the mantissa. As in ``intervals``, an underflow is
-        uniform between zero and the smallest factor, and an overflow is at infinity.
+        uniformly distributed between zero and the smallest factor, and an overflow is at infinity.
     atoms
         float64[k]: the value of each token without a factor; NaN if it is not a number.
 
@@ -202,8 +202,8 @@ class Multiples(Predictive):
     def quantiles(self, levels: Sequence[float]) -> Floats:
         """Return float64[n, q]: quantiles, computed by bisection.
 
-        Bisection starts with an interval that contains about 1% of the probability, and ends when
-        the interval has shrunk to 1e-10 of its initial width.
+        Each bisection starts with an interval that contains about 1% of the probability, and ends
+        when the interval has shrunk to 1e-10 of its initial width.
         """
         array = checked(levels)
         minus, plus = self._infinite
@@ -248,8 +248,8 @@ class Multiples(Predictive):
     def mean(self) -> Floats:
         """Return float64[n]: the mean, which is exact for a linear normalization.
 
-        Otherwise it is as accurate as :meth:`crps`. A large power of ten dominates the mean even if
-        it is very improbable: 1e-6 times 10^12 is a million.
+        Otherwise it is as accurate as :meth:`crps`. A large power of ten can dominate the mean even
+        if it is very improbable: 1e-6 times 10^12 is a million.
         """
         if not self.normalizer.linear:
             return piecewise.means(self._raw_corners())
@@ -262,8 +262,8 @@ class Multiples(Predictive):
     def mode(self) -> Floats:
         """Return float64[n]: the mode of the mantissa, multiplied by the most probable factor.
 
-        If the most probable token has no factor, the result is the token's atom. It is NaN for an
-        underflow or overflow.
+        If the most probable token has no factor, the result is the token's atom. If this token
+        stands for an underflow or overflow, the result is NaN.
         """
         index = self.log_weights.argmax(axis=1)
         factor = self.factors[index]
@@ -273,7 +273,7 @@ class Multiples(Predictive):
         return np.where(np.isnan(factor), self.atoms[index], product)
 
     def crps(self, values: Floats) -> Floats:
-        """Return float64[n]: the CRPS, computed from 255 quantiles of the mantissa at each
+        """Return float64[n]: the CRPS, computed from 255 quantiles of the mantissa for each
         exponent.
 
         The error is about 3e-4 of the spread of the distribution.

@@ -1,8 +1,8 @@
 """Functions of the standard normal distribution for arrays, accurate in both tails.
 
-All of them are based on scipy's ``erfcx``, which is ``exp(y^2) erfc(y)`` and does not underflow.
+They are based on scipy's ``erfcx``, which is ``exp(y^2) erfc(y)`` and does not underflow.
 scipy's ``ndtr`` and ``log_ndtr`` are less accurate in the far tails (relative error 2e-13, versus
-1e-15 and 6e-14 here).
+1e-15 and 6e-14 for the functions in this module).
 """
 
 import math
@@ -33,8 +33,8 @@ def cumulative(t: Floats) -> Floats:
 
 
 def log_density(t: Floats) -> Floats:
-    """Return the log-density of the standard normal distribution at ``t``, of any shape; -inf at
-    infinities."""
+    """Return the log-density of the standard normal distribution at ``t`` of any shape; -inf where
+    ``t`` is infinite."""
     with np.errstate(over="ignore"):
         logs: Floats = -np.square(t) / 2 - _LOG_ROOT_2_PI
     return logs
@@ -59,12 +59,12 @@ def log_cumulative(t: Floats) -> Floats:
 def log_interval(low: Floats, high: Floats, width: Floats) -> Floats:
     """Return log P(low < Z <= high) for a standard normal variable Z and for ends of any shape.
 
-    It is -inf unless the width is positive, and NaN if an end is NaN. ``width`` is high - low,
-    which a caller may know more precisely than the ends.
+    The result is -inf unless the width is positive, and NaN if an end is NaN. ``width`` is
+    high - low, which the caller may know more precisely than the ends.
 
-    The probability is usually a difference of two tail probabilities; across zero, it is 1 minus
-    both tails. For a narrow interval, it is the width w times the density in its middle m,
-    multiplied by a correction for curvature:
+    The probability is usually computed as a difference of two tail probabilities. For an interval
+    that contains zero, it is 1 minus both tails. For a narrow interval, it is the width w times the
+    density at the midpoint m, multiplied by a correction for curvature:
 
         1 + w^2 (m^2 - 1) / 24 + w^4 (m^4 - 6 m^2 + 3) / 1920
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from numtok.models.distributions.predictive import Floats
 
-#: The corners of distribution functions: points and heights, as :func:`crps` takes them.
+#: The corners of distribution functions: points and heights, as passed to :func:`crps`.
 Corners = Iterable[tuple[Floats, Floats]]
 
 
@@ -31,11 +31,11 @@ def crps(x: Floats, f: Floats, value: float) -> float:
     """Return the exact CRPS of a distribution function F: the integral of (F(t) - 1{t >= value})^2.
 
     x, f
-        float64[k]: points and heights of the corners of F. Both ascend, and f rises from 0 to 1.
-        Two corners with the same x are a jump.
+        float64[k]: points and heights of the corners of F. Both are ascending, and f rises from 0
+        to 1. Two corners with the same x form a jump.
 
-    Over a line of width w from height a to height b, the integral of the square is w (a^2 + a b +
-    b^2) / 3. F is used to the left of the value, and 1 - F to its right.
+    On a line segment of width w from height a to height b, the integral of the square is
+    w (a^2 + a b + b^2) / 3. F is used to the left of the value, and 1 - F to its right.
 
     >>> crps(np.array([0.0, 1.0]), np.array([0.0, 1.0]), 1.5)  # uniform: 1/3, then 1/2 more
     0.8333333333333333

@@ -2,15 +2,15 @@
 
 A distribution object describes ``n`` numbers in raw units: the normalization of the training data
 is undone, so NLL, CRPS and coverage of different schemes and heads are comparable. Besides a
-density, a distribution may have atoms: single values with a positive probability (zero, NaN,
+density, a distribution may have atoms: individual values with a positive probability (zero, NaN,
 infinity). The methods treat atoms as follows:
 
 log_density
     For NaN, infinities and overflows, the result is the log-mass.
 log_interval
-    Probabilities are not conditional; NaN is in no interval. Overflows are at infinity.
+    Probabilities are not conditional; NaN belongs to no interval. Overflows are at infinity.
 sample
-    Samples can be NaN. An overflow is infinite.
+    Samples can be NaN. Overflows are infinite.
 cdf, quantiles, median
     Results are conditional on not being NaN. Overflows are at infinity.
 mean, crps
@@ -39,8 +39,8 @@ class Predictive(ABC):
         """Return float64[n], in nats: the log-density at each value (float64[n]), or the log-mass
         of an atom.
 
-        The density is per raw unit, so a change of units shifts its log by a constant; a mass does
-        not change. Distributions without a density, such as empirical ones, return NaN.
+        The density is per raw unit, so a change of units shifts its log by a constant; masses are
+        unaffected. Distributions without a density, such as empirical ones, return NaN.
         """
 
     @abstractmethod
@@ -48,7 +48,7 @@ class Predictive(ABC):
         """Return float64[n], in nats: log P(low < X <= high), for ends float64[n].
 
         This is the likelihood of a number that was recorded at a certain resolution, or of an atom.
-        It can be compared even if densities cannot, and is accurate for tiny probabilities. It is
+        It is comparable even where densities are not, and accurate for tiny probabilities. It is
         -inf if the probability is 0 or low >= high. It is NaN if an end is NaN, and for
         distributions without a density.
         """
@@ -84,23 +84,24 @@ class Predictive(ABC):
         """Return float64[n], in raw units: the continuous ranked probability score of each value.
 
         Lower scores are better. The score is the integral of (F(x) - 1{x >= value})^2 over the real
-        line: equation 20 of Gneiting and Raftery (2007) with the opposite sign. It is NaN for a
-        value of NaN, and infinite for an infinite value.
+        line: equation 20 of Gneiting and Raftery (2007) with the opposite sign. It is NaN if the
+        value is NaN, and infinite if the value is infinite.
         """
 
     def log_recorded(self, values: Floats, half: Floats | float) -> Floats:
         """Return float64[n], in nats: the log-probability of a number within ``half`` of each
         value.
 
-        ``half`` is half the resolution at which the values were recorded. At least one float64
-        spacing is used, so that values such as 0.30000000000000004 and 0.3 count as equal at any
-        resolution.
+        ``half`` is half the resolution at which the values were recorded. It is raised to one
+        float64 spacing if it is smaller, so that values such as 0.30000000000000004 and 0.3 count
+        as equal at any resolution.
         """
         half = np.maximum(half, np.spacing(np.abs(values)))
         return self.log_interval(values - half, values + half)
 
     def median(self) -> Floats:
-        """Return float64[n]: the median of each distribution, its quantile at level 0.5."""
+        """Return float64[n]: the median of each distribution, which is its quantile at level
+        0.5."""
         return self.quantiles([0.5])[:, 0]
 
 

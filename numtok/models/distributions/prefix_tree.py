@@ -3,9 +3,9 @@ prefixes.
 
 There are ``n`` rows of ``K`` positions, most significant first, and each position has a
 distribution over ``B`` symbols. A sequence of K symbols is a number, and stands for an interval,
-its *cell*. Numbers are ordered by their symbols. The numbers with the same prefix form a subtree
-whose mass is a product, so every sum over numbers is a sum over K * B terms. It is exact even for
-10^15 numbers (FoNE) or 2^63 (BitTokens).
+its *cell*. Numbers are ordered by their symbols. All numbers with the same prefix form a subtree
+whose mass is a product, so every sum over numbers reduces to K * B terms. It is exact even for
+10^15 numbers (FoNE) or 2^63 numbers (BitTokens).
 """
 
 from dataclasses import dataclass
@@ -81,13 +81,13 @@ class PrefixTree:
         return self._prefixes(symbols)[:, -1]
 
     def before(self, symbols: Symbols) -> Floats:
-        """Return float64[n]: the probability of all numbers below the one with the given symbols
-        [n, K]."""
+        """Return float64[n]: the probability of all numbers smaller than the number with the given
+        symbols [n, K]."""
         return np.asarray((self._prefixes(symbols)[:, :-1] * self._at(self._below, symbols)).sum(1))
 
     def behind(self, symbols: Symbols) -> Floats:
-        """Return float64[n]: the probability of all numbers above the one with the given symbols
-        [n, K]."""
+        """Return float64[n]: the probability of all numbers larger than the number with the given
+        symbols [n, K]."""
         return np.asarray((self._prefixes(symbols)[:, :-1] * self._at(self._above, symbols)).sum(1))
 
     def log_span(self, low: Symbols, into_low: Floats, high: Symbols, into_high: Floats) -> Floats:
@@ -119,8 +119,8 @@ class PrefixTree:
         return np.asarray(np.logaddexp.reduce(np.concatenate(logs, axis=1), axis=1))
 
     def reached(self, shares: Floats) -> tuple[Symbols, Floats]:
-        """Return the points at which the cumulative probability reaches the given fractions [n], in
-        (0, 1].
+        """Return the points at which the cumulative probability reaches the given levels [n], which
+        are in (0, 1].
 
         A point is described by the symbols [n, K] of its cell, and by its position in the cell, in
         (0, 1].
@@ -138,8 +138,8 @@ class PrefixTree:
         return symbols, rest
 
     def drawn(self, shares: Floats) -> Symbols:
-        """Return int64[n, K, k]: sampled symbols, given independent uniform random numbers
-        [n, K, k] in [0, 1)."""
+        """Return int64[n, K, k]: sampled symbols, given independent random numbers [n, K, k],
+        uniform in [0, 1)."""
         sums = np.cumsum(self.p, axis=2)
         sums /= sums[:, :, -1:]
         return np.asarray((sums[:, :, :, None] <= shares[:, :, None]).sum(axis=2))
@@ -218,8 +218,8 @@ def _joined(p: Floats, below: Floats, above: Floats, inner: Floats) -> Floats:
 def _partly(
     p: Floats, below: Floats, above: Floats, inner: Floats, width: Floats, rest: Floats
 ) -> Floats:
-    """Return the areas [4, ...] of ``below + p G`` and ``above + p (1 - G)``, from those of G and
-    1 - G, over stretches of the given widths."""
+    """Return the areas [4, ...] of ``below + p G`` and ``above + p (1 - G)``, given the areas of G
+    and 1 - G, over stretches of the given widths."""
     left, left_squared, right, right_squared = inner
     return np.stack(
         [

@@ -1,4 +1,4 @@
-"""Distributions represented by samples, such as those from autoregressive decoding."""
+"""Distributions represented by samples, for example from autoregressive decoding."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -20,8 +20,8 @@ _NEGLIGIBLE = 2.0**-53  # smaller weights count as 0: float64 rounds them away i
 class Empirical(Predictive):
     """Empirical distributions of ``n`` numbers, each given by ``s`` samples in raw units.
 
-    Samples that are not numbers, such as text that could not be read, are NaN; overflows are
-    infinities. There is no density: :meth:`log_density` and :meth:`log_interval` return NaN.
+    Samples that are not numbers, such as unreadable text, are NaN; overflows are infinite. There is
+    no density, so :meth:`log_density` and :meth:`log_interval` return NaN.
 
     >>> Empirical(np.array([[3.0, 1.0, 2.0, np.nan]])).quantiles([0.5, 0.9])
     array([[2., 3.]])
@@ -86,9 +86,10 @@ class Empirical(Predictive):
     def crps(self, values: Floats) -> Floats:
         """Return float64[n]: the fair estimator of the CRPS (Ferro 2014), from the finite samples.
 
-        It is mean |x_i - y| - sum over pairs |x_i - x_j| / (s (s - 1)). For any number of samples,
-        its expected value is the CRPS of the distribution from which the samples were drawn, so the
-        estimate can be compared with exact scores. It is NaN if fewer than two samples are finite.
+        It is mean |x_i - y| - sum over pairs |x_i - x_j| / (s (s - 1)), where s is the number of
+        finite samples and each pair is counted once. For any number of samples, its expected value
+        is the CRPS of the distribution from which the samples were drawn, so the estimate can be
+        compared with exact scores. It is NaN if fewer than two samples are finite.
         """
         count = self._finite.sum(axis=1)
         draws = np.where(self._finite, self._sorted, 0.0)
@@ -103,10 +104,10 @@ class Empirical(Predictive):
 
 
 class SampledPredictive(Predictive):
-    """Base class for distributions that can be sampled; subclasses override what they can compute
-    exactly.
+    """Base class for distributions that can be sampled.
 
-    All other results are computed from 512 samples with a fixed seed; densities are NaN.
+    Results are computed from 512 samples with a fixed seed, except those that a subclass computes
+    exactly. Densities are NaN by default.
     """
 
     @abstractmethod
@@ -148,7 +149,7 @@ class IndependentClasses(SampledPredictive):
     logs
         For each class variable, the log-probabilities of its classes, float64[n, size].
     classes, numbers
-        Functions that convert numbers float64[m] to classes int64[m, K], and classes to numbers.
+        Functions that convert numbers float64[m] to classes int64[m, K], and back.
 
     >>> logs = [np.log([[0.9, 0.1]]), np.log([[0.2, 0.8]])]
     >>> def bits(values):

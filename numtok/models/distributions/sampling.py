@@ -13,9 +13,9 @@ class Sampling:
     """Options for sampling tokens from a decoder.
 
     temperature
-        Divisor of the logits; values below 1 sharpen the distribution.
+        Divisor of the logits. Values below 1 sharpen the distribution.
     top_k
-        Sample only from this many of the most probable tokens; 0 for all tokens.
+        Sample only from the ``top_k`` most probable tokens; 0 for all tokens.
     top_p
         Sample only from the smallest set of most probable tokens with at least this total
         probability (nucleus sampling).
@@ -35,9 +35,9 @@ class Sampling:
                 raise UsageError(f"{name} must be {allowed} (got {value})")
 
     def of(self, log_p_MV: Tensor) -> Tensor:
-        """Apply these options to the log-probabilities of tokens, [M, V].
+        """Apply the options to the log-probabilities [M, V] of tokens, and return the result.
 
-        The result is not normalized. Tokens that must not be sampled have -inf.
+        The result is not normalized. It is -inf for tokens that must not be sampled.
         """
         scores = log_p_MV / self.temperature
         if 0 < self.top_k < scores.shape[1]:

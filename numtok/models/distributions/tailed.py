@@ -1,4 +1,4 @@
-"""A distribution within a range, with a fixed probability of values outside the range.
+"""Distributions within a range, with a fixed probability of values outside the range.
 
 A histogram or a normalized decoder assigns no probability to values outside the training range, so
 a single such number makes its log-likelihood -inf. A fixed probability of such values, chosen
@@ -27,7 +27,7 @@ class Tailed(Predictive):
                      (1 - mass) * density of ``inside``    within.
 
     The last of n + 1 exchangeable numbers is the smallest or the largest with probability
-    2 / (n + 1). With n training values, a mass of that order is therefore calibrated; reports use
+    2 / (n + 1). With n training values, a mass of this order is therefore calibrated; reports use
     1 / (n + 1). ``inside`` must not have atoms at NaN or infinities, and must lie within the range.
 
     >>> from numtok.models.distributions.intervals import Intervals
@@ -127,8 +127,9 @@ class Tailed(Predictive):
         """Return float64[n]: the CRPS, E|X - y| - E|X - X'| / 2, combined from ``inside`` and the
         tails.
 
-        Both terms for ``inside`` follow from its CRPS. At the upper end of the range, E|X - y| is
-        the distance from the mean, and this distance minus the CRPS is E|X - X'| / 2.
+        Both expectations for ``inside`` are derived from its CRPS. At the upper end of the range,
+        E|X - y| is the distance from the mean, and this distance minus the CRPS is
+        E|X - X'| / 2.
         """
         finite = np.isfinite(values)
         y = np.where(finite, values, 0.0)

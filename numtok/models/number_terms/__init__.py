@@ -1,1 +1,1 @@
-"""Number losses, which depend on the values of predicted tokens. Each file contains one."""
+"""Number losses, which depend on the values of predicted tokens. Each file contains one loss."""

@@ -73,7 +73,7 @@ def _loss(module: NumberTermModule, logits: Tensor, labels: Tensor) -> Any:
 
 
 def check_declarations(term: NumberTerm, seed: int) -> None:
-    """All declarations exist, and the weight, if any, is above 0."""
+    """All declarations exist, and the weight, if any, is positive."""
     check_declared(term, "declarations", revision=int, source=str)
     weight = expect_kind(term, "weight", term.weight, float, type(None))
     above = weight is None or weight > 0

@@ -1,6 +1,6 @@
-"""Interface of number losses, which are terms of an objective that depend on token values.
+"""The interface of number losses, which are terms of an objective that depend on token values.
 
-With cross-entropy, predicting 9 instead of 3 is as wrong as predicting 4. If the next token is a
+To cross-entropy, predicting 9 instead of 3 is as wrong as predicting 4. If the next token is a
 digit, a number loss uses the probabilities of all digit tokens and the values that they stand for.
 
 Shapes: N positions, T tokens that have a value, V tokens.
@@ -32,7 +32,7 @@ class DigitLogits(NamedTuple):
         [N]: index of the target token among the T tokens; 0 if the target has no value.
     places
         [N]: digit position of the target in its run of digits. Before a point, 1 is the last digit
-        and 2 the one before it; after a point, 0 is the first digit and -1 the next. Digits are
+        and 2 the next to last; after a point, 0 is the first digit and -1 the second. Digits are
         counted as written, so reversed digits have reversed positions.
     runs
         [N]: index of the target's run of digits, ascending and starting at 0; -1 if the target has
@@ -70,7 +70,7 @@ class DigitLogits(NamedTuple):
     def near_NT(self, spread: float) -> Tensor:
         """Return smoothed target probabilities [N, T], proportional to exp(-d^2 / spread).
 
-        d is the distance of a token's value from the value of the target. Only tokens of the same
+        d is the distance of a token's value from the value of the target. Only tokens with the same
         form as the target have a probability above 0.
         """
         others_NT = self.forms_T != self.forms_T[self.right_N][:, None]
@@ -130,8 +130,8 @@ class NumberTermModule(nn.Module):
             self.register_buffer(name, torch.from_numpy(array), persistent=False)
 
     def scale(self, labels: NDArray[np.int64]) -> float:
-        """Return the number of labels [K] divided by the number of labels with a value; 0 if none
-        has one."""
+        """Return the number of ``labels`` [K] divided by the number of labels with a value; 0 if no
+        label has a value."""
         valued = int(self.valued(labels).sum())
         return len(labels) / valued if valued else 0.0
 
@@ -183,7 +183,7 @@ class NumberTermModule(nn.Module):
     def losses(
         self, logits_NV: Tensor, log_p_NV: Tensor, labels_N: Tensor, places_N2: Tensor
     ) -> Tensor:
-        """Return the unweighted loss [N] at each label. Results for labels without a value are
+        """Return the unweighted loss [N] of each label. Results for labels without a value are
         meaningless."""
         ids_T, index_V = cast(Tensor, self.ids), cast(Tensor, self.index)
         places_N, runs_N = places_N2.unbind(dim=1)

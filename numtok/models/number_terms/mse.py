@@ -16,7 +16,7 @@ class SquaredTerm(NumberTerm):
 
     The sum is over the digit tokens with values v, y is the true value, and p is the softmax over
     the digit tokens only. Distributions with the same mean have the same loss: equal probabilities
-    of 0 and 6 are scored like certainty about 3.
+    of 0 and 6 have the same loss as certainty about 3.
 
     weight
         Weight of the added loss.

@@ -11,7 +11,7 @@ from torch import Tensor
 from numtok.declaration import setting
 from numtok.models.number_terms.base import DigitLogits, NumberTerm
 
-_SHARPNESS = 10.0  # of the softmax through which gradients of the number distances pass
+_SHARPNESS = 10.0  # of the softmax that passes on the gradients of number distances
 _LARGEST = math.log(1e31)  # largest log of a digit times its power, because of float32
 
 
@@ -26,16 +26,16 @@ class Ntil(NumberTerm):
     For 412 instead of 407, the terms are 0.012107 and 0.012180. The choice of the most probable
     digits has no gradient, so gradients pass through a softmax instead.
 
-    In this implementation every digit carries the loss of its number, whereas the paper averages
-    over numbers. The paper also samples the digits with a little noise, and rescales the sum in
-    each step to 0.3 of the cross-entropy; the loss of a batch would then depend on its division
-    into parts. Digits before and after a point form two separate numbers, as in the paper. Tokens
-    with several digits are treated as digits of a larger base.
+    In this implementation, the loss of a number is added at each of its digits, whereas the paper
+    averages over numbers. The paper also samples the digits with a little noise, and rescales the
+    sum in each step to 0.3 of the cross-entropy. Both are omitted here, so that the loss of a batch
+    does not depend on its division into parts. Digits before and after a point form two separate
+    numbers, as in the paper. Tokens with several digits are treated as digits of a larger base.
 
     weight
         Weight of the added loss.
     base
-        Factor by which each digit counts more than the one after it.
+        Ratio of the weight of each digit to the weight of the next digit.
     relative, magnitude
         Weights of the two terms of a number's loss. A weight of 0 disables the term.
     """

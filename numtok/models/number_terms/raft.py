@@ -15,8 +15,8 @@ class Raft(NumberTerm):
     """Regression-aware fine-tuning (Lukasik et al. 2025), added to cross-entropy as in TRACT.
 
     The loss is (sum(p v) - y)^2, where v are the values of the digit tokens, y is the true value,
-    and p is the softmax over the whole vocabulary. The loss is meant for answers that consist of
-    one token. Predict with the mean (``eval --point mean``).
+    and p is the softmax over the whole vocabulary. The loss is intended for answers of a single
+    token. Predict with the mean (``eval --point mean``).
 
     weight
         Weight of the added loss.

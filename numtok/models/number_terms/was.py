@@ -21,8 +21,8 @@ class Was(NumberTerm):
     weight
         Weight of the added loss.
     squash
-        Rescale distances so that they range from 1 (for the closest two values) to this number
-        (for the furthest two), as the package ntloss does. Default: distances are not rescaled.
+        Rescale distances so that they range from 1 (the two closest values) to this number (the two
+        furthest values), as the ntloss package does. Default: distances are not rescaled.
     reweigh
         Penalize non-digit tokens more than any digit, as ntloss does by default. The paper does not
         do this.

@@ -1,7 +1,7 @@
 """Checks that every objective must pass: ``numtok check objective NAME``.
 
-Training batches are made of synthetic rows: with and without numbers, empty, and with answers and
-targets. One scheme uses only tokens, another has values in a channel.
+Training batches are built from synthetic rows: empty rows, rows with and without numbers, and rows
+with answers and targets. One scheme uses only tokens, another has values in a channel.
 """
 
 from collections.abc import Iterator
@@ -107,7 +107,7 @@ def check_declarations(objective: Objective, seed: int) -> None:
 
 
 def check_example(objective: Objective, seed: int) -> None:
-    """Columns have their types and sizes; predicted positions are not padding."""
+    """Columns have the right types and sizes; predicted positions are not padding."""
     for scheme, batch, example in _examples(objective, seed):
         places = example.real.reshape(-1)[example.where]
         require(objective, "example", places.all(), f"{scheme}: got a position that is padding")
@@ -134,7 +134,7 @@ def check_labels(objective: Objective, seed: int) -> None:
 
 def check_sight(objective: Objective, seed: int) -> None:
     """Predicted tokens are not visible: a causal model sees the row shifted by one, [END] first;
-    any other sees [MASK] at predicted tokens, and 1 as their value."""
+    any other model sees [MASK] at predicted tokens, and 1 as their value."""
     for scheme, batch, example in _examples(objective, seed):
         if objective.causal:
             moved = (example.tokens[:, 0] == END).all() and np.array_equal(
@@ -153,7 +153,8 @@ def check_sight(objective: Objective, seed: int) -> None:
 
 
 def check_numbers(objective: Objective, seed: int) -> None:
-    """A number is trained at its first token, with its value; numbers without a value are not."""
+    """Values of numbers are predicted at their first tokens; numbers without a value are not
+    predicted."""
     for scheme, batch, example in _examples(objective, seed):
         starts = zip(batch.number_row.tolist(), batch.number_start.tolist(), strict=True)
         value_at = dict(zip(starts, batch.number_value.tolist(), strict=True))
@@ -165,7 +166,7 @@ def check_numbers(objective: Objective, seed: int) -> None:
 
 
 def check_seeds(objective: Objective, seed: int) -> None:
-    """A batch depends only on the rows and the generator, and the rows stay unchanged."""
+    """A batch depends only on the rows and the generator, and the rows are not modified."""
     for scheme, batch in _batches():
         before = {name: np.copy(value) for name, value in vars(batch).items()}
         example, again = (objective.example(batch, generator(seed)) for _ in range(2))
@@ -182,7 +183,8 @@ def check_seeds(objective: Objective, seed: int) -> None:
 
 
 def check_own(objective: Objective, seed: int) -> None:
-    """Its own losses are finite, also without positions, and train all of its weights."""
+    """The additional losses are finite, even without positions, and train all weights of the
+    objective's module."""
     if not isinstance(objective, OwnLosses):
         return
     torch.default_generator.manual_seed(seed)

@@ -19,14 +19,13 @@ class Ar(Objective):
     The model also predicts ``[END]`` after the last token.
 
     loss
-        ``all``: every token is trained. ``answer``: only tokens from ``answer_start`` onwards are
-        trained; rows without it are not trained.
-
+        ``all``: every token contributes to the loss. ``answer``: only tokens from ``answer_start``
+        onwards do; rows without an answer do not contribute.
     number_loss
         An additional number loss, such as ``was:0.3``. Default: none.
 
-    At inference the token head predicts what comes next. If that is a number with a value channel,
-    the value head predicts its value (xVal, Section 2.2).
+    At inference, the token head predicts the next token. If this token stands for a number with a
+    value channel, the value head predicts the value (xVal, Section 2.2).
     """
 
     revision: ClassVar[int] = 1

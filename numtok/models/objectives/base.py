@@ -45,13 +45,13 @@ class Objective(ABC):
 
     @abstractmethod
     def requires(self) -> str | None:
-        """Return the name of the column that every row needs ("targets", "answer_start" or
-        "label"); None if no column is needed."""
+        """Return the name of the column that every row must have ("targets", "answer_start" or
+        "label"); None if no column is required."""
 
     @property
     def number_term(self) -> NumberTerm | None:
-        """The number loss that is added to the cross-entropy of tokens or replaces it; None if
-        there is none."""
+        """The number loss that is added to the cross-entropy of tokens, or replaces it; None if
+        the objective has no number loss."""
         return None
 
 
@@ -61,7 +61,7 @@ class LoggedFigure(NamedTuple):
     name
         Name of the column in ``metrics.jsonl``.
     weight
-        Weight in the training loss; None if it is only logged.
+        Weight in the training loss; None if the value is only logged.
     per_token
         True for a mean over the predicted tokens, False for a mean over the positions of the
         additional losses (:class:`FirstPass`).
@@ -81,7 +81,7 @@ class FirstPass:
     places
         [P]: positions of the additional losses, as flat indices into [B, L].
     trunk
-        Function that maps other embeddings [B, L, D] of the same rows to their hidden states.
+        Function that maps different embeddings [B, L, D] of the same rows to hidden states.
     token_loss
         Function that maps hidden states [B, L, D] to the cross-entropy [] of the tokens to predict.
     """
@@ -99,11 +99,11 @@ class OwnLosses(ABC):
 
     Some embedders compute the vector of a number's token from the tokens after it
     (``NumberModule.ahead``). When the model generates this token, the tokens after it do not exist
-    yet, so a predicted vector replaces its embedding. The additional losses are computed at the
-    positions of such tokens, starting at ``TrainingBatch.own_from``.
+    yet, so its embedding is replaced with a predicted vector. The additional losses are computed at
+    the positions of such tokens, starting at ``TrainingBatch.own_from``.
     """
 
-    #: Name of an embedder that it can be combined with.
+    #: Name of an embedder that the objective can be combined with.
     embedder: ClassVar[str]
 
     @property
@@ -129,7 +129,7 @@ class OwnLosses(ABC):
 
 
 def weighted(figures: Sequence[LoggedFigure], losses: Sequence[Loss]) -> Loss:
-    """Return the weighted sum of the given losses, without those that are only logged."""
+    """Return the weighted sum of the given losses, excluding values that are only logged."""
     pairs = zip(figures, losses, strict=True)
     first, *more = (figure.weight * loss for figure, loss in pairs if figure.weight is not None)
     return reduce(add, more, first)

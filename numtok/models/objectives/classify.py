@@ -15,12 +15,13 @@ class Classify(Objective):
     """Classifies each row with a linear map from the hidden state of its last token.
 
     Nothing is masked. Rows without a label do not contribute to the loss; ``train`` rejects them in
-    training data. NumGPT has such tasks but does not specify which state is used; this follows GPT.
+    training data. The NumGPT paper has such tasks but does not specify which state is used; this
+    implementation follows GPT.
 
     causal
         Let each token attend only to itself and earlier tokens, as in an ``ar`` model. Default: no,
-        because nothing is generated. A model that starts from the weights of another
-        (``--init-from``) keeps that model's attention.
+        because nothing is generated. A model that is initialized from another one
+        (``--init-from``) keeps the attention of that model.
 
     For ``is 3.5 kg more than 1.2 kg``, the state at the second ``kg`` predicts ``yes``.
     """

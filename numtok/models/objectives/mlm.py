@@ -20,10 +20,10 @@ class Mlm(Objective):
     1.
 
     mask
-        ``numbers``: each number as a whole, and each text token, is masked with probability
-        ``rate``. ``tokens``: each token is masked independently, as in the xVal paper
-        (Section 2.1), so other digits of the same number stay visible. ``targets``: only the
-        targets are masked, as in the paper's arithmetic tables (Section 3.1).
+        ``numbers``: each text token and each complete number is masked with probability ``rate``.
+        ``tokens``: each token is masked independently, as in the xVal paper (Section 2.1), so other
+        digits of the same number stay visible. ``targets``: only the targets are masked, as in the
+        paper's arithmetic tables (Section 3.1).
     rate
         Masking probability, 0.3 as in the paper's public code; unused with ``targets``.
     number_loss

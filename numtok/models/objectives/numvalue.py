@@ -22,28 +22,28 @@ class NumValueObjective(Objective, OwnLosses):
     """Value-aware next-token prediction: L = L_emb + L_proj + lambda L_rec (Value-Aware, Section
     3.2).
 
-    L_emb is the cross-entropy of the next token. Each ``<num>`` has the vector f(x) that the
-    embedder computes from the number after it. A gated MLP projects the state before each ``<num>``
-    to proj(h). In a second pass, proj(h) replaces f(x); L_proj is the cross-entropy of this pass.
-    L_rec is the mean of 1 - cos(proj(h), f(x)).
+    L_emb is the cross-entropy of the next token. Each ``<num>`` is embedded as the vector f(x),
+    which the embedder computes from the number after it. A gated MLP projects the state
+    before each ``<num>`` to proj(h). In a second pass, proj(h) replaces f(x); L_proj is the
+    cross-entropy of this pass. L_rec is the mean of 1 - cos(proj(h), f(x)).
 
-    Gradients are never stopped. L_proj has gradients through both passes and the projection, and
-    through f in the first pass; L_rec moves f and proj(h) towards each other. A cosine does not
-    constrain the lengths of vectors, and L_rec is also small if all numbers have the same f.
-    Therefore the lengths are logged, and so is L_rec between proj(h) and the f of another number.
+    Gradients are never stopped. The gradients of L_proj pass through both passes, the projection,
+    and f in the first pass; L_rec moves f and proj(h) towards each other. A cosine does not
+    constrain the lengths of vectors, and L_rec is also small if f is the same for all numbers.
+    Therefore the lengths are logged, as well as L_rec between proj(h) and f of a different number.
 
     In generation, numbers in the prompt use f(x), and each generated ``<num>`` uses proj(h).
 
     loss
-        ``all``: every token is trained. ``answer``: only tokens from ``answer_start`` onwards are
-        trained, in both passes.
+        ``all``: every token contributes to the loss. ``answer``: only tokens from ``answer_start``
+        onwards do, in both passes.
     project
-        ``all``, as in the paper: each ``<num>`` is projected. ``answer``: only those from
-        ``answer_start`` onwards; the question keeps f(x) in both passes, as in generation.
+        ``all``, as in the paper: each ``<num>`` is projected. ``answer``: only each ``<num>``
+        from ``answer_start`` onwards; the question keeps f(x) in both passes, as in generation.
     reconstruction
         The weight lambda of L_rec; 0 disables it.
     second
-        Run the second pass; without it only L_rec trains the projection.
+        Run the second pass. Without it, only L_rec trains the projection.
     rate
         Learning rate of f, with the same warm-up and cosine schedule as the other weights.
     """
