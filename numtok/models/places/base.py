@@ -47,8 +47,7 @@ class DigitPlaces(ABC):
     @property
     @abstractmethod
     def most(self) -> int:
-        """The largest index that has its own vector; larger indices share the vector of this
-        one."""
+        """Largest index that has its own vector; larger indices use the same vector."""
 
     @abstractmethod
     def numbered(self, tokens: NDArray[np.int64], digits: NDArray[np.bool_]) -> NDArray[np.int64]:
