@@ -3,7 +3,7 @@
 With ``--init-from``, the other model is a numtok model. With ``--preset hf:FOLDER``, it is a
 pretrained model from the transformers library. Text tokens then start from the embeddings of that
 model. Number tokens start from random vectors of the same scale or, with ``rows=digits``, from the
-vectors of their digits.
+mean of their characters' vectors.
 """
 
 from dataclasses import replace

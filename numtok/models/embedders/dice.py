@@ -33,8 +33,8 @@ class DiceEmbedder(Embedder):
     dimensions
         Number of coordinates, d.
     range
-        The smallest and the largest number, ``low`` and ``high``. Numbers are not shifted by
-        ``low``.
+        The smallest and the largest number, ``low`` and ``high``. ``low`` is not subtracted from
+        the numbers.
     clip
         Clip numbers to the range. Otherwise numbers outside the range wrap around the circle, as in
         the authors' code: 20,001 has the same vector as 1.

@@ -2,8 +2,8 @@
 
 A :class:`DigitPlaces` is a frozen dataclass of settings. It assigns an index to each token of a
 model's input. A learned vector for each index is added to the embedding; index 0 adds nothing. The
-index of a token depends only on that token and those before it, so it is the same for complete rows
-and for cached decoding.
+index of a token depends only on that token and the tokens before it, so it is the same for complete
+rows and for cached decoding.
 
 Shapes: B rows, L tokens, D width.
 """
