@@ -2,8 +2,8 @@
 
 A draft is an artifact that is not published yet (:class:`numtok.store.draft.Draft`). A checkpoint
 consists of a safetensors file with the tensors, and a receipt: a small JSON file with all other
-values and the digest of the safetensors file. The receipt is replaced by one rename, so a crash
-leaves either the old or the new checkpoint valid.
+values and the digest of the safetensors file. The receipt is replaced in a single rename, so a
+crash leaves either the old or the new checkpoint valid.
 
 If several models in one artifact are trained in parallel, such as the folds of a table, each has
 its own checkpoint, named by ``part``.
@@ -40,7 +40,7 @@ class Checkpoint(NamedTuple, Generic[_P]):
     tensors
         Tensors keyed by name, such as weights and optimizer moments.
     plain
-        All other values, as a struct that is stored as JSON without loss.
+        All other values, as a struct that can be stored as JSON without loss.
     """
 
     tensors: Mapping[str, Tensor]
@@ -149,7 +149,7 @@ class Finished(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def write_finished(draft: Draft, names: Sequence[str], finished: Finished) -> None:
-    """Write a receipt that marks the model files called ``names`` as complete.
+    """Write a receipt that marks the model files ``names`` as complete.
 
     The checkpoint is no longer needed afterwards.
     """

@@ -69,7 +69,7 @@ class PhaseRows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def chosen(self, samples: EncodedSplit) -> NDArray[np.int64]:
         """Return the indices of the selected rows, int64[k].
 
-        Raises UsageError if no row is selected, or if a group does not exist.
+        Raises UsageError if no row is selected, or if a group in ``where`` is unknown.
         """
         keep = np.ones(len(samples), np.bool_)
         for name, wanted in self.where.items():

@@ -26,7 +26,7 @@ def device_of(name: str) -> torch.device:
 
     Names are ``auto`` (a CUDA GPU if there is one, else the CPU), ``cpu``, ``cuda`` (each rank's
     own GPU), ``cuda:N`` and ``mps``. This function also limits PyTorch to ``NUMTOK_THREADS``
-    threads, if that variable is set, and turns off TF32 in recurrent layers on a GPU.
+    threads, if that environment variable is set, and turns off TF32 in recurrent layers on a GPU.
 
     Raises UsageError if the name is invalid or the device is not available.
     """
@@ -121,8 +121,8 @@ def wait(device: torch.device) -> None:
 def peak_memory(device: torch.device) -> int:
     """Return the peak memory use in bytes: of the tensors on a GPU, or of the process on a CPU.
 
-    MPS does not track the peak. There, the result is the memory that the allocator currently holds,
-    which rarely shrinks.
+    On MPS, which does not track the peak, the result is the memory that the allocator currently
+    holds. It rarely shrinks.
     """
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)

@@ -53,8 +53,8 @@ class ExactAnswers:
         """Choose the rows, or return None if exact matches are impossible.
 
         This is the case if no row has an answer, or if the scheme has a value channel, because
-        generated numbers are then never exact. ``size`` is the number of answers that are generated
-        together.
+        numbers generated in a value channel are never exact. ``size`` is the number of answers that
+        are generated together.
         """
         answered = np.flatnonzero(samples.answer_start >= 0)
         if isinstance(codec.scheme, ChannelScheme) or not len(answered):

@@ -2,8 +2,8 @@
 
 Numbers are standardized. A missing number is replaced by the mean and sets an indicator input,
 which exists only if the column has missing numbers in the train split. Categories are one-hot
-encoded. All inputs of a category are 0 if its value is missing or does not occur in the train
-split.
+encoded. All inputs of a category feature are 0 if its value is missing or does not occur in the
+train split.
 """
 
 from collections.abc import Sequence

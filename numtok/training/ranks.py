@@ -82,7 +82,7 @@ class Ranks:
     def agreed(self, value: T) -> T:
         """Return the value of the first rank, on every rank.
 
-        The values of the others are ignored.
+        The values of the other ranks are ignored.
         """
         if self.count == 1:
             return value

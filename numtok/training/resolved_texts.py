@@ -183,7 +183,7 @@ class ResolvedTexts(ResolvedTraining):
         )
 
     def model(self, settings: ModelSettings) -> Model:
-        """Build the initial model, a pure function of the settings and the seed.
+        """Build the initial model, which depends only on the settings and the seed.
 
         Weights are copied from the model to start from or from a pretrained model, if there is one.
         """

@@ -1,6 +1,6 @@
 """Checkpoints, signals, log and timing of training runs on texts and on tables.
 
-A killed run resumes from its checkpoint. After a first SIGINT or SIGTERM, the run finishes the
+A killed run resumes from its checkpoint. On the first SIGINT or SIGTERM, the run finishes the
 current step or epoch and writes a checkpoint; then the signal takes effect.
 """
 

@@ -71,9 +71,10 @@ class FittingRecipe:
 
     @classmethod
     def of(cls, settings: object, **more: Any) -> "FittingRecipe":
-        """Build a recipe from the attributes of ``settings`` that have the same names.
+        """Build a recipe from the attributes of ``settings`` that are named like the recipe's
+        fields.
 
-        ``more`` overrides some of them.
+        Fields that are given in ``more`` are not read from ``settings``.
         """
         names = [field.name for field in fields(cls) if field.name not in more]
         return cls(**{name: getattr(settings, name) for name in names}, **more)
@@ -372,7 +373,7 @@ class Preparation:
         device: torch.device,
     ) -> "Preparation":
         """Prepare a model that predicts a target, float64[n], from the feature ``columns`` of n
-        rows, at least two.
+        rows (at least two).
 
         All targets must be finite. If ``validation`` is None, a fraction of the rows is held back
         for validation. The constants of the inputs and of the normalization are still fitted on all

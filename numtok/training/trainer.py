@@ -98,11 +98,11 @@ class Execution:
     recompute
         True to save memory by recomputing the hidden states of each block in the backward pass.
     compiled
-        True to let PyTorch compile losses and gradients. The first steps then take minutes.
+        True to let PyTorch compile losses and gradients, which makes the first steps take minutes.
     batch_workers
         Number of threads that prepare batches ahead of time.
     checkpoint_steps
-        Number of steps between checkpoints; None for one per minute.
+        Number of steps between checkpoints; None to write one per minute.
     ranks
         Processes that each train on a part of every batch.
     shard
@@ -313,8 +313,8 @@ class Trainer:
         return sums
 
     def all_flops(self) -> tuple[int, int]:
-        """Return the FLOPs of all forward passes, and of the second passes among them, on all
-        ranks."""
+        """Return the FLOPs of all forward passes on all ranks, and the part of them that is due to
+        second passes."""
         flops, second = self.ranks.total(torch.tensor([self.flops, self.second_flops])).tolist()
         return flops, second
 
@@ -352,7 +352,7 @@ class Trainer:
         """Context manager that makes the whole model available for calls without gradients.
 
         It yields the ranks that can share the work in the block. If the model is sharded, all ranks
-        must do the same work, so each rank gets only itself.
+        must do the same work, so each rank is given a :class:`Ranks` with only itself.
         """
         with self._placement.inference():
             yield self.ranks if self._placement.apart else ALONE

@@ -48,7 +48,7 @@ _LOOK = 16  # number of tokens that two models are compared on
 
 
 class TransformersConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """The entry ``numtok`` of ``config.json``: model settings, training record and vocabulary.
+    """The ``numtok`` entry of ``config.json``: model settings, training record and vocabulary.
 
     vocabulary
         Number of tokens.

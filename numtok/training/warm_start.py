@@ -3,7 +3,7 @@
 With ``--init-from``, the other model is a numtok model. With ``--preset hf:FOLDER``, it is a
 pretrained model from the transformers library. Text tokens then start from the embeddings of that
 model. Number tokens start from random vectors of the same scale or, with ``rows=digits``, from the
-vectors of their digits.
+mean of their characters' vectors.
 """
 
 from dataclasses import replace
@@ -236,7 +236,8 @@ def copy_pretrained(model: Model, source: str, codec: Codec) -> None:
     """Copy the weights of the pretrained model at ``source`` into a new model.
 
     Nothing is copied if the preset specifies random weights. Raises UsageError if the weights do
-    not fit, or if the hidden states of the trunk do not attend to the right tokens.
+    not fit, if the hidden states of the trunk depend on the wrong tokens, or if decoding with a
+    cache gives different states.
     """
     trunk = cast(PretrainedTrunk, model.settings.of_trunk)
     weights = trunk.weights(source)

@@ -44,20 +44,20 @@ class Embedder(ABC):
         """Return the module that computes the vectors; its ``table.weight`` [vocabulary, width]
         contains the token vectors.
 
-        Raises UsageError if the vocabulary lacks the tokens that the embedder needs.
+        Raises UsageError if the vocabulary lacks tokens that the embedder needs.
         """
 
     def rescale(self, module: nn.Module, times: float) -> None:  # noqa: B027
         """Multiply the weights that embed numbers in a newly built ``module`` by ``times``.
 
-        Number vectors then match token vectors that are ``times`` as long as newly initialized
-        ones (``INIT``), such as the token vectors of a pretrained trunk. The default implementation
-        does nothing, which is right for weights that do not depend on ``INIT``.
+        The vectors of numbers are then on the same scale as token vectors that are ``times`` as
+        long as newly initialized ones (``INIT``), such as those of a pretrained trunk. The default
+        implementation does nothing, which is right for weights that do not depend on ``INIT``.
         """
 
     def unsuited(self, trunk: TokenTrunk, objective: Objective) -> str | None:
-        """Return why the embedder cannot be combined with the given trunk and objective, and what
-        to do about it; None if it can be combined with them."""
+        """Return a message that says why the embedder cannot be combined with the given trunk and
+        objective, and what to do about it; None if it can."""
         return None
 
 
@@ -65,7 +65,8 @@ class FeatureEmbedder(Embedder):
     """Base class for embedders that compute fixed features of a number, map them linearly and add
     the result to the vector of its token.
 
-    Features are computed from all digits of a float64, so the data must not be normalized.
+    Features are computed from every digit of the number, in float64, so the data must not be
+    normalized.
     """
 
     @abstractmethod
@@ -88,12 +89,13 @@ class NumberModule(nn.Module, ABC):
     """Base class for modules that replace the vectors of number tokens with vectors computed from
     the numbers.
 
-    The inputs to that computation are prepared on the host (:meth:`inputs`), in float64. Tokens are
-    available there without device synchronization, so array shapes may depend on tokens.
+    The inputs to that computation are prepared on the host (:meth:`inputs`), in float64. The tokens
+    are already in host memory, so array shapes may depend on them without device synchronization.
 
     ahead
-        ID of the number token if its vector depends on the tokens after it, which a generating
-        model has not written yet; None if each vector depends only on its own position.
+        ID of the number token if its vector depends on the tokens after it, which have not been
+        generated yet when a model writes text; None if each vector depends only on its own
+        position.
     sees_all
         True if every digit affects the vector, regardless of the number's length.
     """
@@ -143,8 +145,8 @@ class NumberModule(nn.Module, ABC):
     def forward(self, tokens_BL: Tensor, values_BL: Tensor, *of_host: Tensor) -> Tensor:
         """Return the vectors [B, L, D] of tokens and values.
 
-        Pass the result of :meth:`of_host` as ``of_host``. Otherwise it is computed here, from the
-        float32 values of the device, which blocks until the device is ready.
+        Pass the result of :meth:`of_host` as ``of_host``. Otherwise it is computed from the float32
+        values on the device, which blocks until the device is ready.
         """
         if not of_host:
             arrays = self.of_host(tokens_BL.cpu().numpy(), values_BL.cpu().numpy())

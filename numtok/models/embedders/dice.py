@@ -26,14 +26,15 @@ class DiceEmbedder(Embedder):
 
         sin^(k-1)(t) cos(t)   for k = 1 ... d - 1,   and sin^d(t),
 
-    rotated by a fixed random orthonormal basis. None of these coordinates are trained. The range is
-    a setting, as in the paper: with 0 to 10,000, all numbers from -10,000 to 10,000 have different
+    rotated by a fixed random orthonormal basis. The coordinates are not trained. The range is a
+    setting, as in the paper: with 0 to 10,000, all numbers from -10,000 to 10,000 have different
     angles.
 
     dimensions
         Number of coordinates, d.
     range
-        Smallest and largest number; the smallest is not subtracted.
+        The smallest and the largest number, ``low`` and ``high``. ``low`` is not subtracted from
+        the numbers.
     clip
         Clip numbers to the range. Otherwise numbers outside the range wrap around the circle, as in
         the authors' code: 20,001 has the same vector as 1.

@@ -35,7 +35,8 @@ class FoneEmbedder(FeatureEmbedder, TrainingDefaults):
 
     whole, decimals
         Number of digits before and after the point. Further decimals are rounded away, and further
-        digits before the point are ignored. Encode with the scheme ``fone`` to have both reported.
+        digits before the point are ignored. Both are reported if the data are encoded with the
+        scheme ``fone``.
     """
 
     revision: ClassVar[int] = 2

@@ -24,7 +24,7 @@ _LEAST_POWER, _LAST_POWER = -37, 38  # powers of ten that float32 holds at full 
 class NumGPTEmbedder(Embedder):
     """NumGPT's numeral embedding NE(n) = [NE^e(e(n)), NE^f(f(n))] (Equations 2 to 6).
 
-    NE is combined with the token vector. A quarter of its coordinates are a learned vector for the
+    NE is combined with the token vector. A quarter of NE's coordinates are a learned vector for the
     exponent; all exponents below the table share one vector, and all exponents above it another.
     The remaining coordinates are exp(-(f - q_i)^2 / sigma^2) for prototypes q_i evenly spaced over
     [-10, 10].
@@ -35,7 +35,7 @@ class NumGPTEmbedder(Embedder):
     sigma
         Width of a prototype's Gaussian.
     exponents
-        Range of the exponent table, for schemes whose tokens do not carry the exponent. With the
+        Range of the exponent table, for schemes whose tokens do not encode the exponent. With the
         scheme ``numgpt``, the token is the exponent e and its value is the mantissa f. With
         ``xval``, both are computed from the value: -123 has f = -1.23 and e = 2.
     """

@@ -37,12 +37,12 @@ class NumValueEmbedder(Embedder):
     Section 3.2 and Figure 3).
 
     encoder
-        Kind of function. ``rnn``, which the paper recommends: one GRU reads any number of digits
-        before the point, another those after it, both from left to right; a linear map combines the
-        last states of the GRUs. ``mlp``: 18 digits before the point and 22 after it, each part
-        padded on the right, pass through a linear map and tanh. ``scalar`` and ``binary``, which
-        the paper only mentions: x itself, or its binary digits (60 before the point and 64 after
-        it), pass through a linear map and tanh.
+        Kind of function. ``rnn``, which the paper recommends: one GRU reads the digits before the
+        point and another the digits after it, from left to right and without a limit on their
+        number; a linear map combines the final states of the GRUs. ``mlp``: 18 digits before the
+        point and 22 after it, each part padded on the right, pass through a linear map and tanh.
+        ``scalar`` and ``binary``, which the paper mentions without details: x itself, or its binary
+        digits (60 before the point and 64 after it), pass through a linear map and tanh.
     auxiliary
         Include the sign and the digit counts before and after the point.
 
@@ -59,8 +59,8 @@ class NumValueEmbedder(Embedder):
     auxiliary: bool = True
 
     def unsuited(self, trunk: TokenTrunk, objective: Objective) -> str | None:
-        """Return a message if the objective generates numbers but trains no replacement for f(x) at
-        ``<num>``; None otherwise."""
+        """Return a message if the objective generates numbers but trains no replacement for the
+        embedding f(x) of ``<num>``; None otherwise."""
         writes = objective.causal and objective.requires() != "label"
         if isinstance(objective, OwnLosses) or not writes:
             return None
@@ -97,8 +97,8 @@ class DecimalDigits(NamedTuple, Generic[Column]):
 
 
 class DecimalParts:
-    """Callable that takes tokens [B, L] and extracts the digits of the number after each of P
-    prefixes (tokens ``<num>``).
+    """Callable that takes tokens [B, L] and extracts the digits of the number after each of the P
+    prefixes (``<num>`` tokens).
 
     Any token except a sign, a digit, a comma or a point ends a number: text, another prefix, an
     ``e``, ``%``, a mask or padding. In ``<num> 1 . 5 e <num> - 3``, for example, the first number

@@ -25,9 +25,9 @@ class Scaled(Embedder):
     With the scheme ``numgpt``, the vector of the exponent token is multiplied by the mantissa, so
     numbers of all magnitudes have vectors of similar length.
 
-    Values are clipped to 1e15. Beyond it the direction in float32 does not change, and from about
-    1e20 the squares in a layer norm overflow, which would turn every position that attends to the
-    number into NaN.
+    Values are clipped to 1e15. Beyond this limit, the direction in float32 does not change, and
+    above about 1e20 the squares in a layer norm overflow, which would turn every position that
+    attends to the number into NaN.
     """
 
     revision: ClassVar[int] = 1

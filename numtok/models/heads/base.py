@@ -70,18 +70,18 @@ class TokenHead(Head):
     @property
     @abstractmethod
     def per_token(self) -> bool:
-        """True if the losses for numbers are divided by the number of all trained tokens, including
+        """True if the losses for numbers are divided by the number of all target tokens, including
         text.
 
-        Together with the cross-entropy of tokens, these losses then form a mean over tokens.
+        The sum of these losses and the cross-entropy of tokens is then a mean over tokens.
         """
 
     @abstractmethod
     def tokens(self, words: nn.Module, vocabulary: Vocabulary, width: int) -> nn.Module:
         """Return the module that maps hidden states [N, D] to logits of tokens [N, vocabulary].
 
-        ``words`` is the linear projection that other heads use. Raises UsageError if the head does
-        not support the vocabulary.
+        ``words`` is the linear projection that all other heads use. Raises UsageError if the head
+        does not support the vocabulary.
         """
 
 

@@ -31,8 +31,8 @@ class DecoderHead(ValueHead):
         Section 3.2) has about 22,000 parameters. This is less than 10% of a model whose trunk has 5
         layers of width 256 or 3 of width 512, and a quarter of a model with 2 layers of width 256.
     masked
-        Normalize probabilities in the loss over only those tokens that the codec allows. Decoding
-        always does this, so the probabilities of all numbers sum to 1.
+        In the loss, normalize probabilities over only the tokens that the codec allows. Decoding
+        always does so, and therefore the probabilities of all numbers sum to 1.
 
     The loss is -log p of all tokens together, in nats.
     """
@@ -66,7 +66,7 @@ class DecoderHead(ValueHead):
 
     @property
     def scheme(self) -> Scheme:
-        """The scheme named by ``codec``, built with those settings of this head that are not 0."""
+        """The scheme named by ``codec``, built with the settings of this head that are not 0."""
         settings = [f"{name}={getattr(self, name)}" for name in _OF_CODEC if getattr(self, name)]
         return SCHEMES.build(",".join([self.codec, *settings]))
 

@@ -22,7 +22,7 @@ from numtok.numerals.literals import MOST_DIGITS, check_digits, units_of
 class FoneHead(ClassesHead):
     """FoNE's head (Zhou et al. 2025, Section 3): each digit is read from a pair of coordinates.
 
-    In the layer-normalized state the first pair belongs to the last decimal, the next pair to the
+    In the layer-normalized state, the first pair belongs to the last decimal, the next pair to the
     digit before it, and so on. For each digit, the logit of the value j is the dot product of its
     pair and (cos 2 pi j / 10, sin 2 pi j / 10). The coordinate after the last pair is the logit of
     a minus sign; the paper's numbers have no sign.
@@ -30,7 +30,7 @@ class FoneHead(ClassesHead):
     The loss is the mean cross-entropy over all digits and the sign. It has a lower bound, because
     layer norm limits the length of a pair to sqrt(width / digits) times its gain, and therefore the
     differences between logits (0.6 nats per digit remain in the paper's own runs). Here the gain
-    starts at sqrt(digits), so that digits that are not trained leave room for the others.
+    starts at sqrt(digits), so that the limit is initially sqrt(width) for any number of digits.
 
     whole, decimals
         Number of digits before and after the point. For a number with more digits, the nearest

@@ -37,14 +37,14 @@ class NumGPTHead(RealHead, TokenHead):
     mantissa are predicted independently.
 
     The loss is Equation 12. Its first three terms are the cross-entropy over the joint vocabulary.
-    The term of a mantissa f is (f - h W_f)^2 + log sqrt(pi), the negative log-density of a Gaussian
-    with variance 1/2. The sum is -log p of all trained tokens and mantissas.
+    The term for a mantissa f is (f - h W_f)^2 + log sqrt(pi), the negative log-density of a
+    Gaussian with variance 1/2. The sum is -log p of all target tokens and mantissas.
 
     per
-        ``token``: divide the whole sum by the number of trained tokens, so the loss is the mean of
-        -log p. ``number``: divide the losses of mantissas by the number of trained numbers, so
-        mantissas count equally in texts with few numbers; the loss is then not a likelihood. (The
-        authors' code divides each of the four terms by the number of all positions.)
+        ``token``: divide the whole sum by the number of target tokens, so the loss is the mean of
+        -log p. ``number``: divide the mantissa losses by the number of target numbers, so mantissas
+        count equally in texts with few numbers; the loss is then not a likelihood. (The authors'
+        code divides each of the four terms by the number of all positions.)
     measured
         Use the root mean squared error on the validation split as the standard deviation of the
         predictive distribution, as the head ``scalar`` does. By default it is sqrt(1/2), as in

@@ -23,8 +23,8 @@ _MOST = 1 << 20
 class Riemann(ValueHead):
     """Histogram head: a linear map and a softmax over ``bins`` equal bins of the training range.
 
-    The range is scaled to [0, 1]. The loss is the negative log-density there, -log p_bin - log
-    bins, in nats. A bin includes its lower edge; the last bin includes both edges. For a number
+    The range is scaled to [0, 1]. The loss is the negative log-density on this scale, -log p_bin -
+    log bins, in nats. A bin includes its lower edge; the last bin includes both edges. For a number
     outside the range, the target is the nearest bin, and the density is zero.
     """
 

@@ -2,8 +2,8 @@
 
 A :class:`DigitPlaces` is a frozen dataclass of settings. It assigns an index to each token of a
 model's input. A learned vector for each index is added to the embedding; index 0 adds nothing. The
-index of a token depends only on that token and those before it, so it is the same for complete rows
-and for cached decoding.
+index of a token depends only on that token and the tokens before it, so it is the same for complete
+rows and for cached decoding.
 
 Shapes: B rows, L tokens, D width.
 """
@@ -47,8 +47,7 @@ class DigitPlaces(ABC):
     @property
     @abstractmethod
     def most(self) -> int:
-        """The largest index that has its own vector; larger indices share the vector of this
-        one."""
+        """Largest index that has its own vector; larger indices use the same vector."""
 
     @abstractmethod
     def numbered(self, tokens: NDArray[np.int64], digits: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -26,9 +26,9 @@ class Coupling(DigitPlaces):
     offset of 0 to ``offsets - 1`` is added, drawn for each row as in the public code.
 
     operands
-        Number of leading numbers in a row that are written with the highest digit first, each
-        padded to ``pad`` digits (``digits,pad=3``). All further numbers are written with the lowest
-        digit first. If 0, this applies to all numbers (``digits,reverse=yes``).
+        Number of leading numbers in a row that are written with the most significant digit first,
+        each padded to ``pad`` digits (``digits,pad=3``). All other numbers are written with the
+        least significant digit first. If 0, this applies to all numbers (``digits,reverse=yes``).
     pad
         Number of digits per operand.
     most

@@ -206,7 +206,7 @@ def first_norm_of(model: nn.Module, x_BLD: Tensor) -> tuple[nn.LayerNorm | None,
 
 
 def config_of(architecture: str) -> "PreTrainedConfig":
-    """Return a new transformers config of an architecture. Raises UsageError if it is invalid."""
+    """Return a new transformers config for an architecture. Raises UsageError if it is invalid."""
     with quiet():
         from transformers import CONFIG_MAPPING
         from transformers import __version__ as version
@@ -236,8 +236,8 @@ def cannot(kind: str, why: str) -> UsageError:
 
 @contextmanager
 def first_run(kind: str) -> Iterator[None]:
-    """Context manager for the first run of a model. Raises UsageError if parts of the model's
-    config do not fit together, such as ``num_key_value_heads`` that do not divide the number of
+    """Context manager for the first run of a model. Raises UsageError if settings in the model's
+    config are incompatible, such as if ``num_key_value_heads`` does not divide the number of
     heads."""
     try:
         yield

@@ -13,7 +13,7 @@ class FilledCache(TransformersCache):
     """A cache for the transformers library that stores keys and values in a numtok :class:`Cache`.
 
     The model receives masks and positions separately. This class only stores keys and values, and
-    returns those to which new tokens may attend.
+    returns the ones that new tokens may attend to.
     """
 
     def __init__(self, store: Cache) -> None:
@@ -23,7 +23,7 @@ class FilledCache(TransformersCache):
     def update(
         self, key_states: Tensor, value_states: Tensor, layer_idx: int, *args: Any, **kwargs: Any
     ) -> tuple[Tensor, Tensor]:
-        """Store keys and values [B, H, L, E] of L further tokens per row. Return all keys and
+        """Store keys and values [B, H, L, E] of the next L tokens of each row. Return all keys and
         values that these tokens may attend to."""
         return self._store.put(layer_idx, key_states, value_states)
 

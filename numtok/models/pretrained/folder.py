@@ -1,7 +1,7 @@
 """Model folders as written by the transformers library: config, weights, tokenizer.
 
-Weights are read only from safetensors files, whole or in shards, because other formats could run
-code.
+Weights are only read from safetensors files (one file or several shards), because other formats
+could run code.
 """
 
 import hashlib
@@ -106,8 +106,8 @@ class PretrainedFolder:
         return [self.path / name for name in names]
 
     def read(self, architecture: str) -> PretrainedWeights:
-        """Read the weights, as float32 on the host. Raises UsageError if some are missing or have
-        the wrong shapes.
+        """Read the weights, as float32 on the host. Raises UsageError if weights are missing or
+        have the wrong shapes.
 
         The files are read with transformers, because the names in the files may differ from the
         names in the module.

@@ -76,7 +76,7 @@ class TokenTrunk(Trunk):
 
     @property
     def sight(self) -> Sight:
-        """Which tokens each hidden state may depend on (see ``Sight``)."""
+        """Tokens that each hidden state may depend on (see ``Sight``)."""
         return "either"
 
     @property
@@ -87,8 +87,8 @@ class TokenTrunk(Trunk):
 
     @property
     def length_is_lost(self) -> str | None:
-        """Reason why the length of an input vector has no effect, and what to do about it; None if
-        it has an effect."""
+        """Message that explains why the length of an input vector has no effect and what to do
+        about it; None if it has an effect."""
         return None
 
     def uses(self) -> Mapping[str, object]:
@@ -175,7 +175,7 @@ def stored_trunk(settings: Settings) -> Trunk:
     """Build a trunk from the settings in a file.
 
     Raises ValueError for missing settings (defaults must not replace lost values), unknown
-    settings, and values of wrong types. Raises UsageError in the same cases as
+    settings, and values of the wrong type. Raises UsageError in the same cases as
     ``Registry.from_settings``.
     """
     trunk = TRUNKS.from_settings(settings)
@@ -247,8 +247,8 @@ class TrunkModule(nn.Module, ABC):
     Shapes: B rows, L tokens, Q of them queried, D width.
 
     recompute
-        Recompute hidden states in the backward pass instead of storing them, which saves memory. It
-        is only used if the trunk's ``recomputes`` is True.
+        Recompute hidden states in the backward pass instead of storing them, which saves memory.
+        This has an effect only if the trunk's ``recomputes`` is True.
     """
 
     recompute = False
@@ -269,8 +269,8 @@ class TrunkModule(nn.Module, ABC):
         return []
 
     def position_weights(self) -> int:
-        """Return the number of trained position weights. Reports add it to the number of token
-        weights."""
+        """Return the number of trained position weights. Reports add this number to the number of
+        token weights."""
         return 0
 
     def first_norm(self) -> FirstNorm | None:
@@ -293,8 +293,8 @@ class CachedModule(TrunkModule):
 
     @abstractmethod
     def extend(self, x_BLD: Tensor, cache: TrunkCache, asked_BQ: Tensor | None = None) -> Tensor:
-        """Return the hidden states [B, L, D] or [B, Q, D] of further tokens, and add these tokens
-        to the cache.
+        """Return the hidden states [B, L, D] or [B, Q, D] of the next tokens of each row, and add
+        these tokens to the cache.
 
         If the cache is empty, the tokens are the first L of each row; the caller then sets how many
         of them are real with ``cache.rewind``. Otherwise there is one token per row. ``asked_BQ``

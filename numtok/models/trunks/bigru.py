@@ -2,8 +2,8 @@
 
 It represents complete rows, not tokens, so it can only predict labels. It is the BiGRU of Chen et
 al. (2019), with which NumGPT is compared in Table 2 of the NumGPT paper. The paper specifies
-neither its sizes nor which states represent a row; here these are the last states of both
-directions.
+neither the sizes of its layers nor the states that represent a row; here, the last states of both
+directions represent it.
 
 Shapes: B rows, L tokens, Q of them queried, D width, U = D / 2 units per direction.
 """
@@ -31,7 +31,7 @@ class Bigru(TokenTrunk, TrainingDefaults):
     width
         Width of the token vectors, and of the states of both directions together.
     dropout
-        Dropout on the input of each layer and on the state of the row.
+        Dropout on the input of each layer and on the state that represents the row.
     """
 
     revision: ClassVar[int] = 1

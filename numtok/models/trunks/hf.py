@@ -56,7 +56,7 @@ class Hf(PretrainedTrunk, TrainingDefaults):
     tune
         ``full`` trains all weights. ``lora`` trains low-rank matrices that are added to the query
         and value projections (Hu et al. 2022). ``heads`` trains none of the pretrained weights.
-        With ``lora`` and ``heads``, the pretrained weights, including the text-token vectors, are
+        With ``lora`` or ``heads``, the pretrained weights, including the text-token vectors, are
         frozen; the embedder, the heads and the new token vectors are trained.
     rank
         Rank of the matrices that ``lora`` adds.
