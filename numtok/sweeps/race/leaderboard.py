@@ -143,9 +143,9 @@ def leaderboard(
     first, *further = (seed for seeds in read.values() for seed in seeds)
     for predictions in further:
         first.check_pairs(predictions)
-    fieldted = in_fields(first, guesses)
-    rows = field_rows(first, fieldted)
-    judge = _Judge(rows, _aligned(first, fieldted, rivals, guesses[""]))
+    in_each_field = in_fields(first, guesses)
+    rows = field_rows(first, in_each_field)
+    judge = _Judge(rows, _aligned(first, in_each_field, rivals, guesses[""]))
     answers = {label: [seed.answers for seed in seeds] for label, seeds in read.items()}
     skills = {label: judge.skill(seeds) for label, seeds in answers.items()}
     best = max(skills, key=lambda label: _value(skills[label]))
@@ -251,13 +251,13 @@ class _Judge:
 
 
 def _aligned(
-    predictions: ReportPredictions, fieldted: Predictions, rivals: Rivals | None, median: float
+    predictions: ReportPredictions, in_each_field: Predictions, rivals: Rivals | None, median: float
 ) -> dict[str, Predictions]:
-    """Return the predictions of each rival for the numbers of ``fieldted``. Missing predictions are
+    """Return the predictions of each rival for the numbers of ``in_each_field``. Missing ones are
     replaced by the median of the field, or by the overall median for numbers without a field.
     """
-    assert fieldted.field_median is not None
-    guess = np.where(np.isnan(fieldted.field_median), median, fieldted.field_median)
+    assert in_each_field.field_median is not None
+    guess = np.where(np.isnan(in_each_field.field_median), median, in_each_field.field_median)
     predicted = {MEDIAN: guess}
     if rivals is not None:
         index = {key: row for row, key in enumerate(rivals.keys)}
@@ -266,12 +266,12 @@ def _aligned(
         predicted |= {name: values[rows] for name, values in rivals.values.items()}
     return {
         name: Predictions(
-            fieldted.truth,
+            in_each_field.truth,
             np.where(np.isfinite(values), values, guess),
             np.isfinite(values),
-            sample=fieldted.sample,
-            field=fieldted.field,
-            field_median=fieldted.field_median,
+            sample=in_each_field.sample,
+            field=in_each_field.field,
+            field_median=in_each_field.field_median,
         )
         for name, values in predicted.items()
     }
