@@ -70,9 +70,10 @@ class DecodingStates(ABC):
         """Keep only the given numbers (int64[k], indices into the current numbers)."""
 
     def true(self) -> "DecodingStates":
-        """Return decoding states for use when the true tokens are passed to :meth:`next`.
+        """Return decoding states for teacher forcing, where only true tokens are passed to
+        :meth:`next`.
 
-        These states may already have been computed, in one pass over all tokens.
+        The hidden states may come from one earlier pass over all tokens.
         """
         return self
 

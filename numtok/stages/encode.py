@@ -93,10 +93,10 @@ class Result:
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedEncoding:
-    """The settings for one run of ``encode``, together with every part that they name.
+    """The settings for one run of ``encode``, and the objects built from them.
 
     config
-        The settings as passed, except that ``like`` names an exact version.
+        The settings as passed, except that ``like`` is pinned to an exact version.
     sized
         True if the size of the scheme is determined by the numbers in the input.
     parents

@@ -1,4 +1,4 @@
-"""mlm: fill in masked tokens and numbers from both sides (masked language model)."""
+"""mlm: predicts masked tokens and numbers from the context on both sides (masked LM)."""
 
 from dataclasses import dataclass
 from typing import ClassVar
