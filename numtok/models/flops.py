@@ -16,7 +16,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
@@ -27,6 +26,14 @@ from numtok.models.objectives.base import FirstPass, OwnLosses
 from numtok.models.regressor import Regressor
 
 Module = TypeVar("Module", bound=nn.Module)
+
+_ATEN = torch.ops.aten
+#: PyTorch has no formula for its attention on CPUs, whose operations are those of the one on GPUs.
+_FORMULAS = flop_registry | {
+    _ATEN._scaled_dot_product_flash_attention_for_cpu: flop_registry[
+        _ATEN._scaled_dot_product_flash_attention
+    ]
+}
 
 #: Row lengths and numbers of queried states at which a trunk is measured.
 _MEASURED = ((2, None), (4, None), (2, 1), (4, 1))
@@ -111,10 +118,11 @@ def counted(run: Callable[..., object], *arguments: Any) -> int:
     """Return the number of operations in the matrix products and the attention in one call of
     ``run``.
 
-    The call is made without gradients.
+    The call is made without gradients. Other threads may run models at the same time: the choice
+    of an attention kernel applies to the whole process, so it stays as it is.
     """
     counter = _Counter()
-    with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), counter:
+    with torch.no_grad(), counter:
         run(*arguments)
     return counter.total
 
@@ -140,7 +148,7 @@ class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         result = func(*args, **(kwargs or {}))
-        if (formula := flop_registry.get(func._overloadpacket)) is not None:
+        if (formula := _FORMULAS.get(func._overloadpacket)) is not None:
             self.total += formula(*args, **(kwargs or {}), out_val=result)
         return result
 

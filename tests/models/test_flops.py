@@ -8,7 +8,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from numtok.models.flops import ModelFlops
+from numtok.models.flops import ModelFlops, counted
 from numtok.models.made_up import ANSWERS, TARGETS, TEXTS
 from numtok.models.objectives.base import OBJECTIVES
 from numtok.seeds import generator
@@ -96,3 +96,15 @@ def test_counting_leaves_the_model_and_the_generator_as_they_were() -> None:
     ModelFlops(of.double())
     assert of.training and torch.equal(torch.get_rng_state(), state)
     assert all(map(torch.equal, before, [one.float() for one in of.parameters()]))
+
+
+def test_counting_leaves_the_attention_of_other_threads_as_it_is() -> None:
+    kernels = set[bool]()
+
+    def attend() -> None:
+        flash = torch.backends.cuda.flash_sdp_enabled()  # type: ignore[no-untyped-call]
+        kernels.add(flash)  # a flag of the whole process
+        torch.nn.functional.scaled_dot_product_attention(*torch.zeros(3, 1, 2, 4, 8))
+
+    assert counted(attend) == 4 * 2 * 4 * 4 * 8
+    assert kernels == {True}
