@@ -64,7 +64,7 @@ class SeenValues:
 def rounded(numbers: Floats, digits: int) -> Floats:
     """Round finite numbers [n] to ``digits`` significant digits, with ties to even.
 
-    As in schemes, the shortest decimal literal of a number is rounded, not its binary value.
+    Like schemes, this rounds the shortest decimal literal of a number, not its binary value.
 
     >>> rounded(np.array([0.12345, -2.675]), 3).tolist()
     [0.123, -2.68]

@@ -392,7 +392,7 @@ def test_baselines_of_one_scheme_that_do_not_agree_go_by_the_experiments(
 def test_an_interval_that_is_marked_does_not_look_as_if_it_held_0() -> None:
     def printed(value: float, low: float, high: float, significant: bool) -> str:
         figures = {"value": value, "low": low, "high": high, "better": value, "p": None}
-        return _apart(msgspec.convert(figures | {"significant": significant}, Difference))
+        return _apart(msgspec.convert(figures | {"significant": significant}, Difference), "mse")
 
     assert printed(0.073, 0.004, 0.84, True) == "0.073 [0.004, 0.840] *"
     assert printed(-0.073, -0.84, -0.004, True) == "-0.073 [-0.840, -0.004] *"

@@ -54,7 +54,7 @@ def panel_of(
     title: str, lines: Sequence[tuple[str, Predictions]], colours: dict[str, int], relative: bool
 ) -> tuple[Panel, list[str]]:
     """Return a panel of the errors of several models on the same numbers, and notes on the numbers
-    that are left out."""
+    it leaves out."""
     notes = []
     for label, answers in lines:
         lacking, zero = int((~answers.valid).sum()), int((answers.truth == 0).sum())

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 from numtok.cli.output.figures import (
     Formatted,
     amount,
+    difference,
     duration,
     ends,
-    interval,
     metric_cells,
-    metric_kind,
     number,
+    p_value,
     share,
+    two_digits,
 )
 from numtok.cli.output.printing import (
     Format,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from numtok.evaluation.comparison.tokens_to_target import TokensToTarget
     from numtok.stages.compare import Baseline, Comparison, Difference, SampleGroup, Standing
 
-_LEAST_P = 1e-4  # smaller p-values are not printed exactly
 #: Columns of CSV.
 COLUMNS = ("kind", "label", "metric", "figure", "group", "value", "n", "low", "high", "interval",
            "deviation", "seeds", "reference", "difference", "difference_low", "difference_high",
@@ -157,7 +157,9 @@ def group_sheets(
             yield _sheet_of(f"difference from {part.reference}", others, chosen, apart)
         if tested:
             title = f"p-value of Student's t-test over seeds, against {part.reference}"
-            values = _columns(part, tested, chosen, lambda one, _: _p(one.difference))
+            values = _columns(
+                part, tested, chosen, lambda one, _: one.difference and p_value(one.difference.p)
+            )
             yield _sheet_of(title, tested, chosen, values)
 
     together = list(sheets(metrics))
@@ -281,11 +283,7 @@ def _name(experiment: "Experiment") -> str:
 
 
 def _deviation(statistics: "SeedStatistics") -> float | None:
-    return None if statistics.deviation is None else _two_digits(statistics.deviation)
-
-
-def _two_digits(value: float) -> float:
-    return float(f"{value:.2g}")
+    return None if statistics.deviation is None else two_digits(statistics.deviation)
 
 
 def deviating(statistics: "FoldStatistics") -> Formatted:
@@ -293,7 +291,7 @@ def deviating(statistics: "FoldStatistics") -> Formatted:
     if statistics.mean is None or statistics.deviation is None:
         return Formatted("-", statistics.mean)
     return Formatted(
-        f"{number(statistics.mean)} ± {number(_two_digits(statistics.deviation))}", statistics.mean
+        f"{number(statistics.mean)} ± {number(two_digits(statistics.deviation))}", statistics.mean
     )
 
 
@@ -303,26 +301,11 @@ def _tested(standings: "Mapping[str, Standing]") -> bool:
     )
 
 
-def _p(difference: "Difference | None") -> object:
-    if difference is None or difference.p is None:
-        return None
-    return "< 0.0001" if difference.p < _LEAST_P else _two_digits(difference.p)
-
-
-def _apart(difference: "Difference | None", metric: str = "") -> Formatted:
-    """Format a difference. Differences of fractions are in percentage points."""
-    if difference is None or difference.value is None:
-        return Formatted("-", None)
-    scale = 100 if metric and metric_kind(metric) == "fraction" else 1
-    value, low, high = (
-        None if end is None else scale * end
-        for end in (difference.value, difference.low, difference.high)
-    )
-    assert value is not None
-    unit = " pp" if scale == 100 else ""
-    shown = interval(value, low, high, apart=difference.significant, unit=unit)
-    shown.key = difference.value
-    return shown.marked(" *") if difference.significant else shown
+def _apart(measured: "Difference | None", metric: str) -> Formatted:
+    """Format a difference, with a mark if it is significant."""
+    significant = measured is not None and measured.significant
+    shown = difference(measured, metric, apart=significant)
+    return shown.marked(" *") if significant else shown
 
 
 def legend(comparison: "Comparison") -> Iterator[str]:

@@ -13,6 +13,7 @@ from numtok.analysis.profiling.short_values import compact
 _PLAIN = (1e-3, 1e6)  # numbers in this range have no exponent
 _SATURATED = 0.999  # scores above it are shown as their complement
 _NOISE = 1e-12  # relative differences below it are no more than rounding
+_LEAST_P = 1e-4  # smaller p-values are not printed exactly
 
 
 @runtime_checkable
@@ -152,6 +153,40 @@ def interval(
                 if (float(texts[index].replace(",", "")) > float(texts[0])) == (index == 1):
                     texts[index] = _rounded(end, own)
     return Formatted(f"{texts[0]}{unit}", value, (texts[1], f"{texts[2]}{unit}"))
+
+
+def difference(measured: Measured | None, metric: str, *, apart: bool) -> Formatted:
+    """Format a difference in a metric with its interval. Differences in fractions are in percentage
+    points. ``apart`` is that of :func:`interval`."""
+    if measured is None or measured.value is None:
+        return Formatted("-", None)
+    scale, unit = unit_of_difference(metric)
+    low, high = (None if end is None else scale * end for end in (measured.low, measured.high))
+    shown = interval(scale * measured.value, low, high, apart=apart, unit=unit)
+    shown.key = measured.value
+    return shown
+
+
+def unit_of_difference(metric: str) -> tuple[int, str]:
+    """Return the factor and the unit with which differences in a metric are shown: percentage
+    points for fractions."""
+    return (100, " pp") if metric_kind(metric) == "fraction" else (1, "")
+
+
+def p_value(p: float | None) -> float | str | None:
+    """Round a p-value to two significant digits; very small values are ``< 0.0001``.
+
+    >>> p_value(0.0384), p_value(3e-9)
+    (0.038, '< 0.0001')
+    """
+    if p is None:
+        return None
+    return f"< {_LEAST_P:.4f}" if p < _LEAST_P else two_digits(p)
+
+
+def two_digits(value: float) -> float:
+    """Round a number to two significant digits."""
+    return float(f"{value:.2g}")
 
 
 def _exponent(value: float) -> int:

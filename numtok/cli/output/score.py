@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from numtok.cli.output.figures import Formatted, ends, interval, metric_cells, metric_kind
+from numtok.cli.output.figures import difference, ends, metric_cells, p_value, unit_of_difference
 from numtok.cli.output.printing import Format, Part, Sheet, counted, print_result
 from numtok.evaluation.report_files import clusters_note
 
@@ -20,7 +20,6 @@ COLUMNS = ("kind", "model", "rule", "metric", "n", "figure", "low", "high", "ref
 #: Column headings of metrics whose specs are long or less clear than these headings.
 _HEADINGS = {"number-generation-ratio": "answered", "lmae,skip=yes": "lmae"}
 _EXACT = "exact-match"
-_LEAST_P = 1e-4  # smaller p-values are not printed exactly
 
 
 def print_scores(scores: "AnswerScores", format: Format) -> None:
@@ -92,32 +91,23 @@ def _right(exact: "Figure") -> int | None:
 
 def _comparisons(scores: "AnswerScores") -> Sheet:
     metric = scores.compared_by
-    scale, unit = (100, " pp") if metric_kind(metric) == "fraction" else (1, "")
-    rows = []
-    for one in scores.comparisons:
-        difference, detectable = one.difference, one.detectable
-        ends = [
-            None if end is None else scale * end
-            for end in (difference.value, difference.low, difference.high)
+    scale, unit = unit_of_difference(metric)
+    rows = [
+        [
+            one.model,
+            one.rule,
+            difference(one.difference, metric, apart=True),
+            p_value(one.p),
+            p_value(one.p_holm),
+            "-" if one.detectable is None else f"{scale * one.detectable:.2g}{unit}",
         ]
-        shown = (
-            Formatted("-", None)
-            if ends[0] is None
-            else interval(ends[0], ends[1], ends[2], apart=True, unit=unit)
-        )
-        smallest = "-" if detectable is None else f"{scale * detectable:.2g}{unit}"
-        rows.append([one.model, one.rule, shown, _p(one.p), _p(one.p_holm), smallest])
+        for one in scores.comparisons
+    ]
     return Sheet(
         f"difference in {_HEADINGS.get(metric, metric)} from {scores.comparisons[0].reference}",
         ("model", "rule", "difference", "p", "p (Holm)", "detectable"),
         rows,
     )
-
-
-def _p(p: float | None) -> object:
-    if p is None:
-        return None
-    return "< 0.0001" if p < _LEAST_P else float(f"{p:.2g}")
 
 
 def _legend(scores: "AnswerScores") -> Iterator[str]:

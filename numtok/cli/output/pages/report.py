@@ -137,7 +137,7 @@ def _of_numbers(evaluation: Evaluation, resolve: Resolve) -> Iterator[Section]:
     parts += size_chart("size", sizes)
     yield Section("predictions", "How far off predictions are", "", parts)
     each = "One dot per part, with its 95% interval."
-    yield from section("fields", "Where errors are", each, _fields(report))
+    yield from section("fields", "Errors by field and group", each, _fields(report))
     sure = [*_pit_chart(answers), *coverage_chart("coverage", {label: answers}, colours)]
     yield from section("calibration", "Calibration", "", sure)
     losses = learning_charts("learning", {label: [evaluation]}, colours, resolve)
