@@ -118,8 +118,8 @@ def counted(run: Callable[..., object], *arguments: Any) -> int:
     """Return the number of operations in the matrix products and the attention in one call of
     ``run``.
 
-    The call is made without gradients. Other threads may run models at the same time: the choice
-    of an attention kernel applies to the whole process, so it stays as it is.
+    The call is made without gradients. It does not select an attention kernel, because that would
+    apply to the whole process, and other threads may run models at the same time.
     """
     counter = _Counter()
     with torch.no_grad(), counter:

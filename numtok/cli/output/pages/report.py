@@ -49,7 +49,7 @@ _MEANINGS = {
     "accuracy": "correct labels",
     "answer-exact-match": "answers equal to the true one",
 }
-_LONG = 12  # characters of a number that is shown as it is written
+_LONG = 12  # numbers with more characters than this are shortened
 _BY_PART = ("field-skill", "median-relative-error", "relative-error-over", "mae", "r2")
 
 
