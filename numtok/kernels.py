@@ -246,6 +246,13 @@ def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     return compiled
 
 
+def helper(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function that kernels call. It is inlined only where LLVM expects a gain, which
+    keeps large kernels quick to compile."""
+    compiled: Callable[..., Any] = numba.njit(**_OPTIONS)(function)
+    return compiled
+
+
 @inlined
 def byte_at(data, i):  # type: ignore[no-untyped-def]
     """Return ``data[i]`` for ``i`` >= 0.

@@ -34,6 +34,8 @@ class Row(msgspec.Struct):
         Class of the row.
     answer_start
         Code point at which the answer begins, for autoregressive training.
+    not_numbers
+        Spans of the text, in code points, whose digits are never numbers.
     group
         The row's value in each group, keyed by group name, such as its number of digits, its number
         of operands or its task. Reports show results per value. Null means that the row has no
@@ -52,6 +54,7 @@ class Row(msgspec.Struct):
     floors: dict[str, dict[str, list[float | None]]] | None = None
     label: str | int | None = None
     answer_start: int | None = None
+    not_numbers: list[tuple[int, int]] | None = None
     group: dict[str, str | int | float | bool | None] | None = None
     cluster: str | int | None = None
     split: str | None = None

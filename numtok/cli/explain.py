@@ -21,7 +21,7 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
     """
     from numtok.numerals.policy import NumeralPolicy
 
-    policy = NumeralPolicy.parse(settings.numerals or "default")
+    policy = NumeralPolicy.parse(settings.numerals or "default", settings.not_numbers)
     if settings.text is not None:
         from numtok.cli.output.reading import print_readings
         from numtok.numerals.reading import read_text

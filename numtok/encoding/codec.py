@@ -48,10 +48,11 @@ from numtok.encoding.text_tokenizers.base import (
     NumberTokens,
     TextTokenizer,
 )
-from numtok.encoding.texts import Spans, Texts, offsets, unescape
+from numtok.encoding.texts import Texts, offsets, unescape
 from numtok.encoding.whole_text import among_text, cut_whole, in_text
 from numtok.errors import DataError, UsageError, naming
 from numtok.numerals.column import Literals, Numerals
+from numtok.numerals.find import Spans
 from numtok.numerals.policy import NumeralPolicy
 from numtok.plugins import fault_of
 from numtok.registry import Settings, settings_of
@@ -101,7 +102,8 @@ class EncodedTexts(NamedTuple):
     inexact: int  # count of :func:`inexact` or :func:`beyond_float64`
     truncated: int  # count of :func:`beyond_digits`
     marks: Int32s  # [n] token index within the row, -1 if none
-    literals: Literals  # [numbers], as written
+    literals: Literals  # [numbers], in the notation of the scanner
+    written: Literals  # [numbers], as in the texts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,6 +147,7 @@ class Codec:
             self.vocabulary_size,
             isinstance(self.scheme, ChannelScheme),
             is_exact(self.scheme),
+            self.policy.is_rewritten,
         )
 
     def find(self, texts: Texts) -> Spans:
@@ -204,12 +207,13 @@ class Codec:
             inexact=int(joined("inexact").sum()),
             truncated=int(joined("truncated").sum()),
             marks=answers,
-            literals=Literals(texts.data, spans.starts, spans.ends),
+            literals=spans.literals,
+            written=Literals(texts.data, spans.starts, spans.ends),
         )
 
     def _encode_chunk(self, segments: Segments, in_answer: Bools) -> dict[str, NDArray[Any]]:
         """Encode the given segments to columns. Token positions are relative to each segment."""
-        numerals = Numerals.read(Literals(segments.data, segments.starts, segments.ends))
+        numerals = Numerals.read(segments.literals)
         raw = numerals.values
         dtype = np.uint16 if self.vocabulary_size <= 1 << 16 else np.uint32
         if in_text(self.scheme):

@@ -6,12 +6,11 @@ state of the scheme.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from numtok.data.reading.batches import RowBatch
 from numtok.data.reading.rows import Categories
@@ -23,6 +22,7 @@ from numtok.encoding.model_folder import PREFIX
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, Normalizer, fit
 from numtok.encoding.number_sizes import NumberSizes
 from numtok.encoding.row_keys import number_keys, row_codes
+from numtok.encoding.row_numbers import numbers_in
 from numtok.encoding.schemes.base import Scheme, needs_sample
 from numtok.encoding.segments import cut
 from numtok.encoding.text_tokenizers.base import (
@@ -30,11 +30,12 @@ from numtok.encoding.text_tokenizers.base import (
     FittedTokenizer,
     TextTokenizer,
 )
-from numtok.encoding.texts import Spans, Texts
+from numtok.encoding.texts import Texts, joined
 from numtok.encoding.train_numbers import MeasureUnit, NumberSample, SampleUnit, in_train
 from numtok.encoding.unit import Screening
 from numtok.encoding.whole_text import TextScheme, among_text
 from numtok.errors import DataError, UsageError
+from numtok.numerals.find import Spans
 from numtok.numerals.policy import NumeralPolicy
 from numtok.registry import settings_of, spec_of
 from numtok.store.engines.engine import Engine
@@ -92,6 +93,7 @@ class Unfitted:
         scheme: Scheme,
         *,
         numerals: str | None = None,
+        not_numbers: Sequence[str] = (),
         normalize: str | None = None,
         text_tokenizer: str | None = None,
     ) -> "Unfitted":
@@ -104,7 +106,7 @@ class Unfitted:
         if a file cannot be read.
         """
         normalizer = NORMALIZERS.build(normalize or scheme.defaults.normalizer)
-        policy = NumeralPolicy.parse(numerals or "default")
+        policy = NumeralPolicy.parse(numerals or "default", not_numbers)
         if isinstance(scheme, TextScheme) and not normalizer.identity:
             raise UsageError(
                 f"--normalize {spec_of(normalizer)} cannot be combined with --scheme "
@@ -179,7 +181,7 @@ class Unfitted:
         """
         spans = texts.find(self.policy)
         text = self.text or self.text_tokenizer.fit(cut(*_beginning(texts, spans)))
-        numerals = texts.numerals(spans)
+        numerals = spans.numerals()
         normalizer = fit(self.normalizer, Moments.of(numerals.values))
         scheme = self.scheme
         if needs_sample(scheme):
@@ -203,9 +205,7 @@ class Unfitted:
 def _beginning(texts: Texts, spans: Spans) -> tuple[Texts, Spans]:
     """Return the first texts, about 16 MiB, with the spans of their numbers."""
     rows = 1 + int(np.searchsorted(texts.rows, int(texts.rows[0]) + SAMPLE))
-    numbers = int(spans.counts[: rows - 1].sum())
-    first = Spans(spans.starts[:numbers], spans.ends[:numbers], spans.counts[: rows - 1])
-    return texts._replace(rows=texts.rows[:rows]), first
+    return texts._replace(rows=texts.rows[:rows]), spans.first(rows - 1)
 
 
 def _moments(
@@ -224,27 +224,27 @@ def _sample(
 ) -> tuple[Texts, list[str]]:
     """Return the pieces of text of the first train rows, about 16 MiB, and the names of the
     optional columns in these rows."""
-    chosen: list[pa.Array[Any]] = []
+    chosen: list[Texts] = []
     more: set[str] = set()
-    size = rows = rejected = 0
+    size = rows = train_rows = rejected = 0
     for batch, splits in _batches(units, screening):
         rows, rejected = rows + len(batch), rejected + len(batch.rejected)
         more |= batch.rows.more_columns
         # Whole batches, so that the sample depends only on the bytes of the input.
-        chosen.append(in_train(batch.rows.texts, splits))
-        size += chosen[-1].nbytes
+        train = in_train(batch.rows, splits)
+        chosen.append(cut(*numbers_in(train, partial(Texts.find, policy=policy))))
+        train_rows += len(train)
+        size += train.texts.nbytes
         if size >= SAMPLE:
             break
     if not rows:
         raise no_rows(rejected)
-    texts = pa.concat_arrays(chosen)
-    if not len(texts):
+    if not train_rows:
         raise DataError(
             f"the split {TRAIN!r} has no rows to fit the encoding on. "
             "Add train data, or reuse an earlier encoding: --reuse-encoding REF"
         )
-    sample = Texts.of(texts)
-    return cut(sample, sample.find(policy)), sorted(more)
+    return joined(chosen), sorted(more)
 
 
 @dataclass(frozen=True)

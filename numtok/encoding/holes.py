@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from numtok.arrays import Ints
-from numtok.encoding.texts import Spans, Texts
+from numtok.encoding.texts import Texts
 from numtok.errors import DataError
+from numtok.numerals.find import Spans
 
 HOLE = "[?]"
 _PLACEHOLDER = "1"  # replaces an unknown number; its value is never used

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.arrays import Int32s, Ints, UInt8s, UInt64s
+from numtok.arrays import Int32s, Ints, UInt64s
 from numtok.data.reading.arrow import packed
 from numtok.encoding.row_keys import ANYTHING, KEPT
 from numtok.numerals.column import Literals
@@ -137,16 +137,13 @@ class NodeSamples:
         self._waiting: list[Sample] = []
         self.limits: Mapping[int, np.uint64] = {}
 
-    def add(
-        self, nodes: Int32s, hashes: UInt64s, data: UInt8s, starts: Int32s, ends: Int32s
-    ) -> None:
-        """Add n numbers, given as spans in ``data``, with the node and hash of each number, [n].
-        ``data`` is copied.
+    def add(self, nodes: Int32s, hashes: UInt64s, literals: Literals) -> None:
+        """Add n numbers, with the node and hash of each number, [n]. Their bytes are copied.
 
         A number whose hash exceeds the limit of its node (:attr:`limits`) cannot enter the sample,
         so callers should leave it out.
         """
-        chosen = Sample(nodes, hashes, np.ones(len(nodes), np.int64), Literals(data, starts, ends))
+        chosen = Sample(nodes, hashes, np.ones(len(nodes), np.int64), literals)
         self._waiting.append(_smallest_of_many(chosen))
         if sum(map(len, self._waiting)) > _PENDING or not self.limits:
             self.settled()

@@ -5,14 +5,17 @@ Some schemes adapt their default settings to these sizes.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from numtok.data.reading.units import Unit
+from numtok.encoding.row_numbers import numbers_in
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.encoding.texts import Texts
 from numtok.encoding.unit import Screening
+from numtok.numerals.column import Numerals
 from numtok.numerals.policy import NumeralPolicy
 from numtok.registry import name_in
 from numtok.store.engines.engine import Engine
@@ -26,9 +29,8 @@ class NumberSizes(NamedTuple):
     decimals: int = 0
 
     @classmethod
-    def of_texts(cls, texts: Texts, policy: NumeralPolicy) -> "NumberSizes":
-        """Return the sizes of all numbers in the given texts."""
-        numerals = texts.numerals(texts.find(policy))
+    def of(cls, numerals: Numerals) -> "NumberSizes":
+        """Return the sizes of all numbers in a column."""
         finite = np.abs(numerals.values[np.isfinite(numerals.values)])
         digits, exponents, _, _ = numerals.significands
         decimals = -exponents[digits > 0]
@@ -50,7 +52,8 @@ class SizeUnit:
     def __call__(self, unit: Unit) -> tuple[int, NumberSizes]:
         sizes = NumberSizes()
         for batch, _ in self.screening.batches(unit):
-            sizes = sizes.merged(NumberSizes.of_texts(Texts.of(batch.rows.texts), self.policy))
+            _, spans = numbers_in(batch.rows, partial(Texts.find, policy=self.policy))
+            sizes = sizes.merged(NumberSizes.of(spans.numerals()))
         return unit.index, sizes
 
 

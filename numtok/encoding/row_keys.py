@@ -10,9 +10,10 @@ import numpy as np
 from numba import boolean, int32, types, uint8, uint64
 
 from numtok.arrays import UInt64s
-from numtok.encoding.texts import Spans, Texts
+from numtok.encoding.texts import Texts
 from numtok.kernels import hashed, inlined, kernel, read_only, reads, struct, writes
 from numtok.numerals.column import Numerals
+from numtok.numerals.find import Offsets, Spans
 from numtok.numerals.literals import Significands
 from numtok.numerals.scan import is_digit_byte
 
@@ -26,7 +27,7 @@ _LOOK_BACK = 8
 _COMMA = ord(",")
 
 TEXTS = struct(Texts, data=reads(uint8), rows=reads(int32))
-SPANS = struct(Spans, starts=reads(int32), ends=reads(int32), counts=reads(int32))
+SPANS = struct(Offsets, starts=reads(int32), ends=reads(int32), counts=reads(int32))
 SIGNIFICANDS = struct(
     Significands,
     digits=reads(uint64),
@@ -100,7 +101,7 @@ def row_codes(ids: Texts, texts: Texts, spans: Spans, numerals: Numerals) -> UIn
     """Return a hash of each row, uint64[rows]. It is computed from the row's id, its numbers, and
     the text before each number."""
     codes = np.empty(len(spans.counts), np.uint64)
-    columns: tuple[Any, ...] = (ids, texts, spans, numerals.significands)
+    columns: tuple[Any, ...] = (ids, texts, spans.offsets, numerals.significands)
     _codes(*map(read_only, columns), codes)
     return codes
 

@@ -16,8 +16,9 @@ from numtok.data.reading.rows import Categories
 from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.row_keys import hash_word
 from numtok.encoding.targets import ResolvedTargets
-from numtok.encoding.texts import Spans, Texts
+from numtok.encoding.texts import Texts
 from numtok.kernels import HASH_START, byte_at, inlined, kernel, reads, writes
+from numtok.numerals.find import Spans
 
 TWINS = "twins_"  # prefix of counts in the manifest, followed by the split
 MOST = 1 << 17  # hashes kept for all splits together

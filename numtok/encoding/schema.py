@@ -21,7 +21,8 @@ class TokenIds(NamedTuple):
     """Ranges of token ids in a vocabulary. Special tokens come first, then number tokens, then text
     tokens.
 
-    ``channel`` is True if the scheme has a value channel, and ``exact`` if the channel is float64.
+    ``channel`` is True if the scheme has a value channel, ``exact`` if the channel is float64, and
+    ``written`` if the numeral policy has notations that the tokens do not keep.
     """
 
     number_first: int
@@ -29,6 +30,7 @@ class TokenIds(NamedTuple):
     size: int
     channel: bool
     exact: bool = False  # the channel is float64
+    written: bool = False  # numbers are also stored as they are in the texts
 
 
 def encoded_schema(ids: TokenIds, more: Sequence[str] = ()) -> "pa.Schema":
@@ -42,11 +44,12 @@ def encoded_schema(ids: TokenIds, more: Sequence[str] = ()) -> "pa.Schema":
     tokens                    list<uint16>, or uint32 for a vocabulary over 65,536
     number_start              list<int32>, index in ``tokens`` of each number's first token
     number_length             list<int32>, number of tokens of each number
+    number_text               list<string>, the numbers as in the text; only if ``written``
     channel                   list<float32>, value of each number; only with a channel, and
                               list<float64> if the scheme is ``exact``
     target_index              list<int32>, index in ``numbers`` of each target
     target_name               list<string>
-    target_literal            list<string>, the digits as written
+    target_literal            list<string>, the literal that schemes see
     answer_start              int32, index in ``tokens``; null if missing
     label                     string or null
     floor_*                   list<float64>, baseline prediction of each target, NaN if missing
@@ -65,6 +68,8 @@ def encoded_schema(ids: TokenIds, more: Sequence[str] = ()) -> "pa.Schema":
         "number_start": pa.list_(pa.int32()),
         "number_length": pa.list_(pa.int32()),
     }
+    if ids.written:
+        columns["number_text"] = pa.list_(pa.string())
     if ids.channel:
         columns["channel"] = pa.list_(pa.float64() if ids.exact else pa.float32())
     columns |= {

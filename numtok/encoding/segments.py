@@ -6,7 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from numtok.arrays import Int32s, UInt8s
-from numtok.encoding.texts import Spans, Texts, offsets
+from numtok.encoding.texts import Texts, offsets
+from numtok.numerals.column import Literals
+from numtok.numerals.find import Spans
 
 CHUNK = 8 << 20  # bytes of text encoded at a time, about
 
@@ -21,6 +23,12 @@ class Segments(NamedTuple):
     counts: Int32s  # [m] numbers in each segment
     starts: Int32s  # [k] offsets in the data
     ends: Int32s  # [k]
+    literals: Literals  # [k] the numbers, as schemes see them
+
+    @property
+    def columns(self) -> tuple[UInt8s, Int32s, Int32s, Int32s, Int32s, Int32s]:
+        """Arrays without the literals, as kernels take them."""
+        return self[:-1]
 
     def room(self) -> int:
         """Return an upper bound, in bytes, for the escaped text between the numbers. An escape adds
@@ -35,7 +43,7 @@ class Segments(NamedTuple):
 
         pieces = np.empty(self.room(), np.uint8)
         bounds = np.empty(len(self.starts) + len(self.counts) + 1, np.int32)
-        used = interleave.cut(*self, pieces, bounds)
+        used = interleave.cut(*self.columns, pieces, bounds)
         return Texts(pieces[:used], bounds)
 
 
@@ -74,6 +82,7 @@ def segments_of(texts: Texts, spans: Spans, marks: Int32s | None) -> Segments:
         counts=counts,
         starts=spans.starts,
         ends=spans.ends,
+        literals=spans.literals,
     )
 
 
@@ -92,6 +101,7 @@ def chunks_of(segments: Segments) -> Iterator[Segments]:
             counts=segments.counts[begin:end],
             starts=segments.starts[among],
             ends=segments.ends[among],
+            literals=segments.literals.take(among),
         )
         begin = end
         if begin >= count:
@@ -107,4 +117,5 @@ def cut(texts: Texts, spans: Spans) -> Texts:
         counts=spans.counts,
         starts=spans.starts,
         ends=spans.ends,
+        literals=spans.literals,
     ).pieces()

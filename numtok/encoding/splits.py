@@ -26,9 +26,11 @@ from numtok.encoding.dataset import (
 )
 from numtok.encoding.schema import SCHEME_FILE, TokenIds
 from numtok.encoding.schemes.base import Channel, ChannelScheme
-from numtok.encoding.texts import Spans, Texts, unescape
+from numtok.encoding.texts import Texts, unescape
 from numtok.errors import StoreError, UsageError, unknown
 from numtok.machine import memory
+from numtok.numerals.column import Literals
+from numtok.numerals.find import Spans
 from numtok.store.artifact import ENCODED, Artifact, Find
 from numtok.store.columns import damaged
 
@@ -193,7 +195,10 @@ def read_texts(artifact: Artifact, split: str, rows: Ints) -> Iterator[tuple[Tex
             raise _other_numbers(shard)
         ends, data = starts + np.int32(len(_NUMBER)), texts.data.copy()
         data[starts] = data[ends - 1] = ord("_")
-        yield texts._replace(data=data), Spans(starts, ends, mark_counts)
+        yield (
+            texts._replace(data=data),
+            Spans(starts, ends, mark_counts, Literals(data, starts, ends)),
+        )
 
 
 def _occurrences(data: UInt8s, word: bytes) -> Int32s:

@@ -10,8 +10,9 @@ import numpy as np
 from numtok.arrays import Int32s, Ints
 from numtok.data.reading.rows import NO_ANSWER, NO_TARGETS, Categories, RowColumns, Targets, outside
 from numtok.data.reading.values import byte_places
-from numtok.encoding.texts import Spans, Texts
-from numtok.numerals.scan import policy_for
+from numtok.encoding.texts import Texts
+from numtok.numerals.find import Spans
+from numtok.numerals.proposals import policy_for
 
 _SHOWN = 40  # characters of a text in a message
 

@@ -1,7 +1,7 @@
 """texts: columns of texts as UTF-8 bytes, and the numbers found in them."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from numtok.arrays import Int32s, UInt8s
 from numtok.errors import DataError
-from numtok.numerals.column import Literals, Numerals
+from numtok.numerals.find import Spans, find
 from numtok.numerals.policy import NumeralPolicy
 
 _ESCAPED = re.compile(r"(\[\\*)\\(?=NUM|PAD|END|MASK)")
@@ -51,15 +51,9 @@ class Texts(NamedTuple):
             characters, rows = characters[first:last], rows - first
         return cls(characters, rows.astype(np.int32, copy=False))
 
-    def find(self, policy: NumeralPolicy) -> "Spans":
-        """Return the spans of the numbers in the texts, according to a numeral policy."""
-        from numtok.numerals.scan import scan  # late: decoding needs no numba
-
-        return Spans(*scan(self.data, self.rows, policy))
-
-    def numerals(self, spans: "Spans") -> Numerals:
-        """Return the values and digits of the numbers that :meth:`find` found."""
-        return Numerals.read(Literals(self.data, spans.starts, spans.ends))
+    def find(self, policy: NumeralPolicy) -> Spans:
+        """Return the numbers in the texts, according to a numeral policy."""
+        return find(self.data, self.rows, policy)
 
     def strings(self) -> list[str]:
         """Return the texts as Python strings."""
@@ -67,13 +61,11 @@ class Texts(NamedTuple):
         return [whole[begin:end].decode() for begin, end in pairwise(bounds)]
 
 
-class Spans(NamedTuple):
-    """Positions of the numbers in ``n`` texts, in order. Offsets are in bytes, within
-    ``Texts.data``."""
-
-    starts: Int32s  # [numbers]
-    ends: Int32s  # [numbers]
-    counts: Int32s  # [n] numbers in each text
+def joined(parts: Sequence[Texts]) -> Texts:
+    """Return the texts of several columns as one."""
+    sizes = [np.diff(part.rows) for part in parts]
+    data = [part.data[part.rows[0] : part.rows[-1]] for part in parts]
+    return Texts(np.concatenate(data), offsets(np.concatenate(sizes)))
 
 
 def unescape(text: str) -> str:

@@ -6,23 +6,25 @@ results.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from numtok.arrays import UInt64s
-from numtok.data.reading.arrow import column, slices
-from numtok.data.reading.rows import Categories
+from numtok.data.reading.arrow import slices
+from numtok.data.reading.rows import Categories, RowColumns
 from numtok.data.reading.split_rule import TRAIN
 from numtok.data.reading.units import Unit
 from numtok.encoding.channel import normalized
 from numtok.encoding.normalizers.base import FittedNormalizer, Moments
 from numtok.encoding.number_sample import Sample, joined, no_sample, smallest
 from numtok.encoding.row_keys import ANYTHING, LONGEST, number_keys, row_codes
-from numtok.encoding.texts import Spans, Texts
+from numtok.encoding.row_numbers import numbers_in
+from numtok.encoding.texts import Texts
 from numtok.encoding.unit import Screening
 from numtok.numerals.column import Literals, Numerals
+from numtok.numerals.find import Spans
 from numtok.numerals.policy import NumeralPolicy
 
 KEPT = 1 << 19  # numbers
@@ -137,16 +139,12 @@ class _TrainRows(NamedTuple):
 def _numbers(unit: Unit, screening: Screening, policy: NumeralPolicy) -> Iterator[_TrainRows]:
     """Yield the train rows of a unit with their numbers, in batches."""
     for batch, splits in screening.batches(unit):
-        ids, texts = (
-            Texts.of(in_train(each, splits)) for each in (batch.rows.ids, batch.rows.texts)
-        )
-        spans = texts.find(policy)
-        numerals = texts.numerals(spans)
-        yield _TrainRows(ids, texts, spans, numerals, len(batch))
+        rows = in_train(batch.rows, splits)
+        texts, spans = numbers_in(rows, partial(Texts.find, policy=policy))
+        yield _TrainRows(Texts.of(rows.ids), texts, spans, spans.numerals(), len(batch))
 
 
-def in_train(rows: "pa.Array[Any]", splits: Categories) -> "pa.Array[Any]":
-    """Return the rows of a column [n] that are in the train split. ``splits`` contains the split of
-    each row."""
+def in_train(rows: RowColumns, splits: Categories) -> RowColumns:
+    """Return the rows that are in the train split. ``splits`` contains the split of each row."""
     keep = dict(splits.places()).get(TRAIN, np.empty(0, np.int64))
-    return rows if len(keep) == len(rows) else rows.take(column(keep))
+    return rows if len(keep) == len(rows) else rows.take(keep)

@@ -25,13 +25,15 @@ from numtok.data.reading.rows import NO_TARGETS, Categories
 from numtok.data.reading.split_rule import RESERVED, SPLIT_RULE, TRAIN, SplitRule, is_split
 from numtok.data.reading.units import Unit, read
 from numtok.encoding.codec import Codec, EncodedTexts
+from numtok.encoding.row_numbers import Find, numbers_in, span_problems
 from numtok.encoding.row_twins import RowTwins, row_hashes
 from numtok.encoding.schema import INEXACT, SCHEME_FILE, TRUNCATED, encoded_schema
 from numtok.encoding.schemes.base import LOSSES, Outcome, names_of
 from numtok.encoding.shards import Shards, beside
 from numtok.encoding.targets import ResolvedTargets, resolve
-from numtok.encoding.texts import Spans, Texts, offsets
+from numtok.encoding.texts import Texts, offsets
 from numtok.errors import DataError
+from numtok.numerals.find import Spans
 from numtok.numerals.unread import UnreadDigits, count_unread
 from numtok.row import CLUSTER, FLOOR, GROUP
 from numtok.store.artifact import Output
@@ -81,9 +83,8 @@ class NumberedRows(NamedTuple):
     targets: ResolvedTargets
 
 
-def _numbered(batch: RowBatch, splits: Categories, find: Callable[[Texts], Spans]) -> NumberedRows:
-    texts = Texts.of(batch.rows.texts)
-    spans = find(texts)
+def _numbered(batch: RowBatch, splits: Categories, find: Find) -> NumberedRows:
+    texts, spans = numbers_in(batch.rows, find)
     return NumberedRows(batch, splits, texts, spans, resolve(batch.rows, texts, spans))
 
 
@@ -155,7 +156,7 @@ class Screening:
     def resolved(
         self,
         unit: Unit,
-        find: Callable[[Texts], Spans],
+        find: Find,
         unwritable: Callable[[Texts], dict[int, str]] = lambda texts: {},
     ) -> Iterator[NumberedRows]:
         """Yield the valid rows of a unit in batches, with their numbers and targets.
@@ -176,11 +177,13 @@ class Screening:
         self,
         batch: RowBatch,
         splits: Categories,
-        find: Callable[[Texts], Spans],
+        find: Find,
         unwritable: Callable[[Texts], dict[int, str]],
     ) -> NumberedRows:
         rows = _numbered(batch, splits, find)
-        if not (problems := unwritable(rows.texts) | rows.targets.problems):
+        problems = unwritable(rows.texts) | rows.targets.problems
+        problems |= span_problems(batch.rows, rows.texts)
+        if not problems:
             return rows
         bad = [batch.reject(index, text) for index, text in problems.items()]
         self.refuse(bad)
@@ -300,6 +303,8 @@ class EncodeUnit:
             "number_start": lists(rows, column(encoded.number_start)),
             "number_length": lists(rows, column(encoded.number_length)),
         }
+        if self.codec.ids.written:
+            columns["number_text"] = lists(rows, slices(*encoded.written))
         if encoded.channel is not None:
             columns["channel"] = lists(rows, column(encoded.channel))
         columns |= {

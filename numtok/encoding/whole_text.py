@@ -121,7 +121,8 @@ def _filled(segments: Segments, pieces: Texts) -> tuple[Texts, Ints, Ints]:
     of_piece = np.diff(pieces.rows).astype(np.int64)
     before = np.delete(np.arange(count + numbers), last)  # the piece before each number
     widths = np.zeros(count + numbers, np.int64)  # of the number after each piece
-    widths[before] = segments.ends - segments.starts
+    data, starts_of, ends_of = segments.literals
+    widths[before] = ends_of - starts_of
     ends = np.cumsum(of_piece + widths)  # of each piece with its number
     whole = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
     is_number = np.zeros(len(whole) + 1, np.int8)
@@ -131,6 +132,6 @@ def _filled(segments: Segments, pieces: Texts) -> tuple[Texts, Ints, Ints]:
     np.add.at(is_number, number_ends, -1)
     inside = is_number[:-1].cumsum(dtype=np.int8) > 0
     whole[~inside] = pieces.data
-    whole[inside] = segments.data[ranges(segments.starts, widths[before])]
+    whole[inside] = data[ranges(starts_of, widths[before])]
     bounds = np.concatenate([[0], ends[last]]).astype(np.int32)
     return Texts(whole, bounds), starts, number_ends

@@ -19,13 +19,14 @@ from numtok.encoding.codec import Codec
 from numtok.encoding.holes import HOLE, filled, hole_numbers
 from numtok.encoding.in_memory import rows_of
 from numtok.encoding.splits import learnt_values
-from numtok.encoding.texts import Spans, Texts
+from numtok.encoding.texts import Texts
 from numtok.errors import DataError, UsageError, unknown
 from numtok.library.arguments import as_arguments, typed
 from numtok.library.codec import TextCodec
 from numtok.models.batches import Batch, Batches
 from numtok.models.inputs import single
 from numtok.models.training_batch import MASK, autoregressive_batch, masked_batch
+from numtok.numerals.find import Spans
 from numtok.seeds import generator
 
 MASKS = ("last", "random", "holes", "none")

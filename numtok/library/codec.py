@@ -1,5 +1,6 @@
 """``numtok.Codec``: converts texts to tokens and values, and back."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +57,7 @@ class TextCodec:
         text_tokenizer: str | None = None,
         normalize: str | None = None,
         numerals: str | None = None,
+        not_numbers: Sequence[str] = (),
     ) -> "TextCodec":
         """Fit a codec on texts, as ``numtok encode`` does on a train split.
 
@@ -74,6 +76,8 @@ class TextCodec:
             Spec of the normalization of numbers. Default: the scheme's own.
         numerals : str, optional
             Spec of the numeral policy, which defines what counts as a number. Default: ``default``.
+        not_numbers : sequence of str, optional
+            Zones whose digits are never numbers: names such as ``dates``, or regular expressions.
 
         Raises
         ------
@@ -86,6 +90,7 @@ class TextCodec:
         unfitted = Unfitted.of(
             scheme_of(scheme),
             numerals=numerals,
+            not_numbers=not_numbers,
             normalize=normalize,
             text_tokenizer=text_tokenizer,
         )
@@ -93,7 +98,7 @@ class TextCodec:
         if len(data.rows) == 1:
             raise DataError("texts is empty. Pass at least one text to fit a codec")
         if is_sized(scheme):
-            unfitted = unfitted.suited(NumberSizes.of_texts(data, unfitted.policy))
+            unfitted = unfitted.suited(NumberSizes.of(data.find(unfitted.policy).numerals()))
         return cls(unfitted.fit_texts(data))
 
     @classmethod
@@ -194,7 +199,13 @@ class TextCodec:
             )
             channel = None if encoded.channel is None else encoded.channel[numbers]
             starts, lengths = encoded.number_start[numbers], encoded.number_length[numbers]
-            texts.append(self.inner.decode(tokens, starts, lengths, channel))
+            literals = self.inner.literals(tokens, starts, lengths, channel)
+            if self.inner.keeps_literals:
+                # A number in a notation that the tokens do not keep comes back as in the text.
+                for index, number in enumerate(range(numbers.start, numbers.stop)):
+                    if literals[index] == encoded.literals.at(number):
+                        literals[index] = encoded.written.at(number)
+            texts.append(self.inner.joined(tokens, starts, lengths, literals))
         return texts
 
     def __repr__(self) -> str:

@@ -347,7 +347,7 @@ def explain(number: str | float | None = None, /, **settings: Any) -> Shown:
     from numtok.stages.explain import run
 
     config = settings_of(ExplainConfig, () if number is None else (str(number),), settings)
-    policy = NumeralPolicy.parse(config.numerals or "default")
+    policy = NumeralPolicy.parse(config.numerals or "default", config.not_numbers)
     if config.text is not None:
         reading = read_text(config.text, policy)
         return Shown(reading, partial(print_readings, [reading]))

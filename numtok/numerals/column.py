@@ -37,6 +37,10 @@ class Literals(NamedTuple):
             np.frombuffer(b"".join(encoded), np.uint8), bounds[:-1].copy(), bounds[1:].copy()
         )
 
+    def take(self, keep: "Ints | Bools | slice") -> "Literals":
+        """Return the literals at ascending indices, or those for which a mask [n] is True."""
+        return Literals(self.data, self.starts[keep], self.ends[keep])
+
     def at(self, index: int) -> str:
         """Return the literal at an index as a string."""
         return self.data[self.starts[index] : self.ends[index]].tobytes().decode()

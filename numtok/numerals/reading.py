@@ -1,22 +1,30 @@
 """Finds the numbers in one text, and the words whose digits are not part of any number."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
+from numtok.arrays import Int32s, UInt8s
+from numtok.numerals.find import find
 from numtok.numerals.literals import value_of
 from numtok.numerals.policy import NumeralPolicy
-from numtok.numerals.scan import scan
 from numtok.numerals.unread import reason, remedy, unread_words
+from numtok.numerals.zones import zone_at
 
 
 class ReadNumber(NamedTuple):
-    """A number in a text. ``start`` and ``end`` are character offsets."""
+    """A number in a text, as written. ``start`` and ``end`` are character offsets.
+
+    ``flags`` are the flags of the policy without which it would not be read, or would have another
+    value.
+    """
 
     literal: str
     value: float
     start: int
     end: int
+    flags: tuple[str, ...] = ()
 
 
 class UnreadWord(NamedTuple):
@@ -60,13 +68,13 @@ def read_text(text: str, policy: NumeralPolicy) -> TextReading:
 
     >>> reading = read_text("pH6.5, dose 8 mg", NumeralPolicy())
     >>> reading.numbers
-    (ReadNumber(literal='8', value=8.0, start=12, end=13),)
+    (ReadNumber(literal='8', value=8.0, start=12, end=13, flags=()),)
     >>> reading.unread[0][:4]
     ('pH6.5', 0, 5, 'the digits follow a letter')
     """
     data = np.frombuffer(text.encode(errors="replace"), np.uint8)
     rows = np.array([0, len(data)], np.int32)
-    starts, ends, _ = scan(data, rows, policy)
+    starts, ends, _, literals = spans = find(data, rows, policy)
 
     def piece(begin: int, end: int) -> str:
         return data[begin:end].tobytes().decode()
@@ -75,12 +83,35 @@ def read_text(text: str, policy: NumeralPolicy) -> TextReading:
         first = len(piece(0, begin))
         return first, first + len(piece(begin, end))
 
-    numbers = []
-    for begin, end in zip(starts.tolist(), ends.tolist(), strict=True):
-        literal = piece(begin, end)
-        numbers.append(ReadNumber(literal, value_of(literal), *characters(begin, end)))
-    unread = [
-        UnreadWord(piece(begin, end), *characters(begin, end), reason(shape), remedy(shape))
-        for begin, end, shape in unread_words(data, rows, starts, ends)
+    values = [value_of(literals.at(index)) for index in range(len(starts))]
+    places = list(zip(starts.tolist(), ends.tolist(), strict=True))
+    needed = _needed(data, rows, policy, dict(zip(places, values, strict=True)))
+    numbers = [
+        ReadNumber(piece(*place), value, *characters(*place), needed[place])
+        for place, value in zip(places, values, strict=True)
     ]
+    unread = []
+    for begin, end, shape in unread_words(data, rows, spans.starts, spans.ends):
+        word = characters(begin, end)
+        zone = zone_at(text, *word, policy.not_numbers)
+        if zone is None:
+            why, advice = reason(shape), remedy(shape)
+        else:
+            why, advice = "in a zone without numbers", f"--not-numbers {zone}"
+        unread.append(UnreadWord(piece(begin, end), *word, why, advice))
     return TextReading(text, tuple(numbers), tuple(unread))
+
+
+def _needed(
+    data: UInt8s, rows: Int32s, policy: NumeralPolicy, numbers: Mapping[tuple[int, int], float]
+) -> dict[tuple[int, int], tuple[str, ...]]:
+    """Return the flags of the policy that each number needs. ``numbers`` maps spans to values."""
+    needed: dict[tuple[int, int], tuple[str, ...]] = dict.fromkeys(numbers, ())
+    for flag in policy.flags():
+        less = find(data, rows, policy.without(flag))
+        spans = zip(less.starts.tolist(), less.ends.tolist(), strict=True)
+        values = dict(zip(spans, less.numerals().values.tolist(), strict=True))
+        for span, value in numbers.items():
+            if values.get(span) != value:
+                needed[span] += (flag,)
+    return needed

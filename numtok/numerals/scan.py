@@ -45,12 +45,12 @@ def is_digit_byte(c):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _is_digit(data, i, end):  # type: ignore[no-untyped-def]
+def is_digit_at(data, i, end):  # type: ignore[no-untyped-def]
     return i < end and is_digit_byte(byte_at(data, i))
 
 
 @inlined
-def _letter_before(data, begin, i):  # type: ignore[no-untyped-def]
+def letter_before(data, begin, i):  # type: ignore[no-untyped-def]
     """Return whether the character that ends before ``i`` is a letter or an underscore.
 
     Letters are A-Z, a-z and U+00C0 to U+053F except the multiplication and division signs (lead
@@ -69,7 +69,7 @@ def _letter_before(data, begin, i):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _operand_before(data, begin, i):  # type: ignore[no-untyped-def]
+def operand_before(data, begin, i):  # type: ignore[no-untyped-def]
     """Return whether an operand ends before ``i``, so that a sign or point at ``i`` is not part of
     a number: a digit (of any script), letter, ``)``, ``]``, ``}``, percent or degree sign, point,
     or a closing quote (one right after any of these)."""
@@ -95,7 +95,7 @@ def _operand_before(data, begin, i):  # type: ignore[no-untyped-def]
         return True
     if last == 0xB0 and i - 2 >= begin and byte_at(data, i - 2) == 0xC2:  # U+00B0, the degree sign
         return True
-    return _letter_before(data, begin, i) or other_digit_before(data, begin, i)
+    return letter_before(data, begin, i) or other_digit_before(data, begin, i)
 
 
 @inlined
@@ -114,28 +114,28 @@ def _sign_start(data, begin, start):  # type: ignore[no-untyped-def]
         and byte_at(data, start - 3) == 0xE2
     ):
         sign = start - 3
-    if sign < start and _operand_before(data, begin, sign):
+    if sign < start and operand_before(data, begin, sign):
         return start
     return sign
 
 
 @inlined
-def _exponent_end(data, i, end):  # type: ignore[no-untyped-def]
+def exponent_end(data, i, end):  # type: ignore[no-untyped-def]
     """Return the end of the exponent that begins at ``i``; ``i`` if none."""
     if i >= end or byte_at(data, i) | _LOWER != _E:
         return i
     j = i + 1
     if j < end and (byte_at(data, j) == _MINUS or byte_at(data, j) == _PLUS):
         j += 1
-    if not _is_digit(data, j, end):
+    if not is_digit_at(data, j, end):
         return i
-    while _is_digit(data, j, end):
+    while is_digit_at(data, j, end):
         j += 1
     return j
 
 
 @inlined
-def _thousands_end(data, begin, i, j, end):  # type: ignore[no-untyped-def]
+def thousands_end(data, begin, i, j, end):  # type: ignore[no-untyped-def]
     """Return the end of the digits ``data[i:j]`` and the groups ``,ddd`` after them; ``j`` if there
     are none.
 
@@ -150,13 +150,13 @@ def _thousands_end(data, begin, i, j, end):  # type: ignore[no-untyped-def]
     while (
         k < end
         and byte_at(data, k) == _COMMA
-        and _is_digit(data, k + 1, end)
-        and _is_digit(data, k + 2, end)
-        and _is_digit(data, k + 3, end)
+        and is_digit_at(data, k + 1, end)
+        and is_digit_at(data, k + 2, end)
+        and is_digit_at(data, k + 3, end)
     ):
         k += 4
-    whole = not _is_digit(data, k, end) and not (
-        k < end and byte_at(data, k) == _COMMA and _is_digit(data, k + 1, end)
+    whole = not is_digit_at(data, k, end) and not (
+        k < end and byte_at(data, k) == _COMMA and is_digit_at(data, k + 1, end)
     )
     return k if whole else j
 
@@ -167,9 +167,9 @@ def _continues_word(data, begin, i, j, end):  # type: ignore[no-untyped-def]
     number in another script. The hour of T05:06 does not."""
     if other_digit_before(data, begin, i):
         return True
-    if not _letter_before(data, begin, i):
+    if not letter_before(data, begin, i):
         return False
-    hour = hour_at(data, i, j, end) and not _letter_before(data, begin, i - 1)
+    hour = hour_at(data, i, j, end) and not letter_before(data, begin, i - 1)
     return not hour
 
 
@@ -195,7 +195,7 @@ def _default_number(data, begin, i, end, thousands, percent):  # type: ignore[no
     if i > begin and byte_at(data, i - 1) == _POINT:
         if _digit_before(data, begin, i - 1):  # planet0.5, the tail of 1.2.3
             return i, j, False
-        leading_point = not _operand_before(data, begin, i - 1)  # not in fig.5, 1..2
+        leading_point = not operand_before(data, begin, i - 1)  # not in fig.5, 1..2
         if leading_point:
             start = i - 1
     if leading_point or i == begin or byte_at(data, i - 1) != _POINT:
@@ -207,14 +207,14 @@ def _default_number(data, begin, i, end, thousands, percent):  # type: ignore[no
         ):  # 0x1F, 0b101, 0o17 are text
             return i, j, False
     if thousands and not leading_point:
-        j = _thousands_end(data, begin, i, j, end)
+        j = thousands_end(data, begin, i, j, end)
     if not leading_point and j < end and byte_at(data, j) == _POINT:
         fraction = digits_end(data, j + 1, end)
         # "5." is 5 and a full stop, but "5.e3" is 5000.
-        if fraction > j + 1 or _exponent_end(data, fraction, end) > fraction:
+        if fraction > j + 1 or exponent_end(data, fraction, end) > fraction:
             j = fraction
     exponent = j
-    j = _exponent_end(data, j, end)
+    j = exponent_end(data, j, end)
     first = i - leading_point
     identifier = hash_end(data, first, exponent, j, end)
     if identifier > first:  # 3f9e1a, 5381e182
@@ -225,11 +225,11 @@ def _default_number(data, begin, i, end, thousands, percent):  # type: ignore[no
     if j < end and byte_at(data, j) == _UNDERSCORE:  # 1_000, 2_layers: an identifier
         return i, j, False
     if (
-        j + 1 < end and byte_at(data, j) == _POINT and _is_digit(data, j + 1, end)
+        j + 1 < end and byte_at(data, j) == _POINT and is_digit_at(data, j + 1, end)
     ):  # 1.2.3, 10.0.0.1
-        while j + 1 < end and byte_at(data, j) == _POINT and _is_digit(data, j + 1, end):
+        while j + 1 < end and byte_at(data, j) == _POINT and is_digit_at(data, j + 1, end):
             j += 2
-            while _is_digit(data, j, end):
+            while is_digit_at(data, j, end):
                 j += 1
         return i, j, False
     if percent and j < end and byte_at(data, j) == _PERCENT:
@@ -243,16 +243,16 @@ def _xval_number(data, begin, i, end):  # type: ignore[no-untyped-def]
     if i > begin and byte_at(data, i - 1) == _APOSTROPHE:
         return i, i + 1, False
     j = i + 1 if byte_at(data, i) == _MINUS else i
-    while _is_digit(data, j, end):
+    while is_digit_at(data, j, end):
         j += 1
     # The pattern backtracks from exponent to fraction to integer until no apostrophe follows.
     integer = j
     fraction = integer
-    if j < end and byte_at(data, j) == _POINT and _is_digit(data, j + 1, end):
+    if j < end and byte_at(data, j) == _POINT and is_digit_at(data, j + 1, end):
         fraction = j + 1
-        while _is_digit(data, fraction, end):
+        while is_digit_at(data, fraction, end):
             fraction += 1
-    exponent = _exponent_end(data, fraction, end)
+    exponent = exponent_end(data, fraction, end)
     if exponent >= end or byte_at(data, exponent) != _APOSTROPHE:
         return i, exponent, True
     if exponent > fraction:  # followed by the letter of the exponent
@@ -291,31 +291,6 @@ def _scan(data, rows, xval, thousands, percent, starts, ends, row_counts):  # ty
                 count += 1
         row_counts[row] = count - first
     return count
-
-
-_WITH_OPTIONS = (
-    NumeralPolicy(thousands=True),
-    NumeralPolicy(percent=True),
-    NumeralPolicy(thousands=True, percent=True),
-)
-
-
-def policy_for(text: str) -> NumeralPolicy | None:
-    """Return a numeral policy with ``thousands``, ``percent`` or both that reads a text as exactly
-    one number. Return None if no such policy exists, or if the default policy already does so.
-
-    >>> policy_for("1,594.86").spec(), policy_for("12"), policy_for("a")
-    ('thousands', None, None)
-    """
-    data = np.frombuffer(text.encode(errors="replace"), np.uint8)
-
-    def reads(policy: NumeralPolicy) -> bool:
-        starts, ends, _ = scan(data, np.array([0, len(data)], np.int32), policy)
-        return (starts.tolist(), ends.tolist()) == ([0], [len(data)])
-
-    if reads(NumeralPolicy()):
-        return None
-    return next(filter(reads, _WITH_OPTIONS), None)
 
 
 def scan(data: UInt8s, rows: Int32s, policy: NumeralPolicy) -> tuple[Int32s, Int32s, Int32s]:

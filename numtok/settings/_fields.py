@@ -109,8 +109,13 @@ def on_error(help: str, **facts: Any) -> Any:
 
 
 def numerals(**facts: Any) -> Any:
-    help = "Rule for numbers in text: default, thousands, percent, thousands,percent or xval"
+    help = "What counts as a number: default, a preset such as eu, or flags such as percent"
     return setting(None, help, flag="numbers", formerly=("numerals",), metavar="SPEC", **facts)
+
+
+def not_numbers(**facts: Any) -> Any:
+    help = "Zone without numbers: ids, dates, times, smiles, urls, versions or a REGEX; repeatable"
+    return setting((), help, metavar="ZONE", **facts)
 
 
 def split_shares(

@@ -6,7 +6,7 @@ from numtok.declaration import CommandSettings, setting, settings_in
 from numtok.errors import UsageError
 from numtok.settings import _fields
 
-_ENCODING = ("scheme", "numerals", "normalize", "text_tokenizer")
+_ENCODING = ("scheme", "numerals", "not_numbers", "normalize", "text_tokenizer")
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class Config(CommandSettings):
     name: str | None = _fields.name("INPUT-SCHEME")
     split: str | None = _fields.split_shares()
     numerals: str | None = _fields.numerals()
+    not_numbers: tuple[str, ...] = _fields.not_numbers()
     normalize: str | None = setting(
         None,
         "Normalizer for numbers: none, scale:5, affine, unit or signed-log",

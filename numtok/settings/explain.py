@@ -26,6 +26,7 @@ class Config(CommandSettings):
         (), "Scheme to show; repeatable", flag="scheme", registry="schemes", shown_default="all"
     )
     numerals: str | None = _fields.numerals()
+    not_numbers: tuple[str, ...] = _fields.not_numbers()
 
     def __post_init__(self) -> None:
         super().__post_init__()

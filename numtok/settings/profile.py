@@ -25,6 +25,7 @@ class Config(CommandSettings):
     )
     split: str | None = _fields.split_shares()
     numerals: str | None = _fields.numerals()
+    not_numbers: tuple[str, ...] = _fields.not_numbers()
     text_field: str = _fields.text_field()
     workers: int | None = _fields.workers()
     engine: str = _fields.engine()

@@ -82,6 +82,7 @@ class Config(CommandSettings):
         default="existing splits; by time if rows have times; otherwise validation=0.15,test=0.15",
     )
     numerals: str | None = _fields.numerals()
+    not_numbers: tuple[str, ...] = _fields.not_numbers()
     text_field: str = _fields.text_field()
     on_error: str = _fields.on_error(
         "On a bad row, or a table row without a usable target: fail, or skip it"

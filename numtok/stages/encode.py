@@ -143,6 +143,7 @@ def resolve(config: Config, store: Store) -> ResolvedEncoding:
         encoding = Unfitted.of(
             scheme_of(config.scheme),
             numerals=config.numerals,
+            not_numbers=config.not_numbers,
             normalize=config.normalize,
             text_tokenizer=config.text_tokenizer,
         )

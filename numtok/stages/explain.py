@@ -16,10 +16,11 @@ from numtok.encoding.schemes.base import (
     title_of,
 )
 from numtok.errors import UsageError
-from numtok.numerals.column import Literals, Numerals
+from numtok.numerals.column import Numerals
+from numtok.numerals.find import find
 from numtok.numerals.literals import plain_literal
 from numtok.numerals.policy import NumeralPolicy
-from numtok.numerals.scan import policy_for, scan
+from numtok.numerals.proposals import policy_for
 
 _BARE = "not fitted yet"
 _WORDS = ("nan", "inf", "-inf")  # values that texts do not contain
@@ -51,14 +52,15 @@ def run(number: str, specs: tuple[str, ...], policy: NumeralPolicy) -> list[Expl
     numerals = _numerals(number, policy)
     every = [name for name in SCHEMES if not SCHEMES.required(name)]
     schemes = [scheme_of(spec) for spec in specs or every]
-    return [_written(scheme, number, numerals) for scheme in schemes]
+    return [_written(scheme, numerals) for scheme in schemes]
 
 
 def _numerals(number: str, policy: NumeralPolicy) -> Numerals:
     if number in _WORDS:
         return Numerals.of_literals([number])
     data = np.frombuffer(number.encode(errors="replace"), np.uint8)
-    starts, ends, _ = scan(data, np.array([0, len(data)], np.int32), policy)
+    spans = find(data, np.array([0, len(data)], np.int32), policy)
+    starts, ends = spans.starts, spans.ends
     if len(starts) != 1 or (starts[0], ends[0]) != (0, len(data)):
         literals = [data[a:b].tobytes().decode() for a, b in zip(starts, ends, strict=True)]
         other = policy_for(number)
@@ -69,10 +71,10 @@ def _numerals(number: str, policy: NumeralPolicy) -> Numerals:
             f"{number!r} is not exactly one number: --numbers {policy.spec()} reads "
             f"{', '.join(literals) or 'no number'} in it. {remedy}"
         )
-    return Numerals.read(Literals(data, starts, ends))
+    return spans.numerals()
 
 
-def _written(scheme: Scheme, number: str, numerals: Numerals) -> ExplainedNumber:
+def _written(scheme: Scheme, numerals: Numerals) -> ExplainedNumber:
     encoded = scheme.encode(numerals)
     decoded = scheme.decode(encoded.tokens, encoded.lengths, encoded.channel)
     names = scheme.vocabulary()
@@ -80,7 +82,9 @@ def _written(scheme: Scheme, number: str, numerals: Numerals) -> ExplainedNumber
     error = None
     if not failure and np.isfinite([numerals.values[0], decoded.values[0]]).all():
         # Compare literals, not float64, which may round both to the same value.
-        value, back = (Decimal(plain_literal(each)) for each in (number, decoded.literal(0)))
+        value, back = (
+            Decimal(plain_literal(each)) for each in (numerals.literals.at(0), decoded.literal(0))
+        )
         if value or not back:
             relative = float(abs(back - value) / (abs(value) or 1))
             error = relative if np.isfinite(relative) else None

@@ -52,6 +52,7 @@ from numtok.encoding.fields.places import OTHER
 from numtok.encoding.fit_codec import Unfitted, no_rows
 from numtok.encoding.normalizers.base import NORMALIZERS, Moments
 from numtok.encoding.number_sizes import NumberSizes, is_sized
+from numtok.encoding.row_numbers import numbers_in
 from numtok.encoding.schema import SPECIALS
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes.base import SCHEMES, Scheme, fitted, needs_sample
@@ -153,7 +154,7 @@ def run(config: Config, store: Store, progress: Progress, look: Look | None = No
     """
     specs = _specs(config.schemes)
     schemes = [scheme_of(spec) for spec in specs]
-    policy = NumeralPolicy.parse(config.numerals or "default")
+    policy = NumeralPolicy.parse(config.numerals or "default", config.not_numbers)
     rule = SplitRule.parse(config.split) if config.split else None
     reading = ReadingOptions(config.text_field, config.max_line)
     screening = Screening(reading, rule, config.on_error == "skip")
@@ -248,8 +249,8 @@ def _text_cost(
     codec, _, _ = unfitted.fit(units, unchecked, Workers(1), lambda what: lambda size, rows: None)
     tokens = rows = size = 0
     for batch, _ in (item for unit in units for item in unchecked.batches(unit)):
-        texts = Texts.of(batch.rows.texts)
-        pieces = cut(texts, texts.find(policy))
+        texts, spans = numbers_in(batch.rows, partial(Texts.find, policy=policy))
+        pieces = cut(texts, spans)
         tokens += len(codec.text.encode(pieces).ids)
         rows += len(batch)
         size += len(texts.data)

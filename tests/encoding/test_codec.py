@@ -21,10 +21,11 @@ from numtok.encoding.normalizers.base import NORMALIZERS, Moments, fit
 from numtok.encoding.schema import SPECIALS
 from numtok.encoding.schemes.base import SCHEMES, Channel, ChannelScheme, Failure, Outcome
 from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
-from numtok.encoding.texts import Spans, Texts, unescape
+from numtok.encoding.texts import Texts, unescape
 from numtok.encoding.tokenizer_json import tokenizer_json
 from numtok.errors import DataError, StoreError, UsageError
 from numtok.numerals.column import Numerals
+from numtok.numerals.find import Spans
 from numtok.numerals.policy import NumeralPolicy
 from tests.cases import each
 from tests.known import unlisted
@@ -89,7 +90,7 @@ def decoded(one: Codec, encoded: EncodedTexts) -> list[str]:
 def expected(one: Codec, text: str) -> str:
     """The text with each number replaced by what the scheme reads back, found one by one."""
     data = column([text])
-    starts, ends, _ = one.find(data)
+    starts, ends, *_ = one.find(data)
     raw, parts, end = text.encode(), [], 0
     for start, stop in zip(starts.tolist(), ends.tolist(), strict=True):
         numeral = Numerals.of_literals([raw[start:stop].decode()])
@@ -300,7 +301,7 @@ def marked(draw: st.DrawFn) -> tuple[list[str], list[int]]:
 
 def _outside_numbers(spans: Spans, marks: list[int]) -> list[int]:
     """Marks within a number are taken away."""
-    starts, ends, _ = spans
+    starts, ends, *_ = spans
     return [-1 if ((starts < mark) & (mark < ends)).any() else mark for mark in marks]
 
 

@@ -7,7 +7,7 @@ from numtok.numerals.policy import NumeralPolicy
 
 
 def sizes(*texts: str) -> NumberSizes:
-    return NumberSizes.of_texts(Texts.of(list(texts)), NumeralPolicy.parse("default"))
+    return NumberSizes.of(Texts.of(list(texts)).find(NumeralPolicy()).numerals())
 
 
 def test_sizes_are_the_largest_magnitude_and_the_most_decimals_as_written() -> None:

@@ -9,10 +9,10 @@ import numpy as np
 
 from numtok.encoding.texts import Texts
 from numtok.numerals.column import Literals
-from numtok.numerals.decimals import read
 from numtok.numerals.literals import value_of
-from numtok.numerals.policy import NumeralPolicy
-from numtok.numerals.scan import scan
+from numtok.numerals.notations.units import CURRENCIES, QUANTITIES, UNITS
+from numtok.numerals.policy import PRESETS, NumeralPolicy
+from numtok.numerals.zones import NAMED
 from tests.cases import each
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "NUMERALS.md"
@@ -22,7 +22,7 @@ _SPAN = re.compile(r"`([^`]+)`")
 def scanned(texts: Sequence[str], policy: NumeralPolicy) -> list[list[str]]:
     """Return the numbers that the scanner finds in a column of texts, as written."""
     column = Texts.of(list(texts))
-    starts, ends, counts = column.find(policy)
+    starts, ends, counts, _ = column.find(policy)
     assert len(starts) == len(ends) == counts.sum()
     found = list(map(Literals(column.data, starts, ends).at, range(len(starts))))
     bounds = np.cumsum([0, *counts.tolist()]).tolist()
@@ -60,6 +60,7 @@ def _numbers(cell: str) -> list[str]:
 
 PLAIN = _cases("| text | numbers | `xval` | why |")
 OPTIONS = _cases("| text | options | numbers | values |")
+ZONES = _cases("| text | zones | numbers |")
 
 
 @each("case", PLAIN)
@@ -74,16 +75,30 @@ def test_the_scanner_reads_what_the_page_says(case: Case) -> None:
 
 
 @each("case", OPTIONS)
-def test_the_options_read_what_the_page_says(case: Case) -> None:
+def test_the_flags_read_what_the_page_says(case: Case) -> None:
     options, numbers, values = case.cells
-    policy = NumeralPolicy.parse(",".join(["default", *(f"{o}=yes" for o in options.split())]))
+    policy = NumeralPolicy.parse(options.replace(" ", ","))
     expected = _numbers(numbers)
+    spans = Texts.of([case.text]).find(policy)
     assert scanned([case.text], policy) == [expected]
-    data = np.frombuffer(case.text.encode(), np.uint8)
-    starts, ends, _ = scan(data, np.array([0, len(data)], np.int32), policy)
     wanted = [float(value) for value in values.split()]
-    assert read(data, starts, ends)[0].tolist() == wanted
-    assert [value_of(literal) for literal in expected] == wanted
+    assert spans.numerals().values.tolist() == wanted
+    assert [value_of(spans.literals.at(index)) for index in range(len(wanted))] == wanted
+
+
+@each("case", ZONES)
+def test_zones_leave_the_numbers_that_the_page_says(case: Case) -> None:
+    zones, numbers = case.cells
+    names = zones.split() if set(zones.split()) <= set(NAMED) else [zones]
+    assert scanned([case.text], NumeralPolicy(not_numbers=tuple(names))) == [_numbers(numbers)]
+
+
+def test_the_page_lists_the_units_and_the_presets() -> None:
+    page = PAGE.read_text("utf-8")
+    for words in (CURRENCIES, QUANTITIES, UNITS):
+        assert " ".join(f"`{word}`" for word in words) in page
+    for name, spec in PRESETS.items():
+        assert f"| `{name}` | `{spec}` |" in page
 
 
 @each("rule", ["default", "xval"])
@@ -95,7 +110,7 @@ def test_the_whole_table_as_one_column_reads_the_same_as_row_by_row(rule: str) -
 
 def test_the_page_has_its_tables_and_no_case_twice() -> None:
     assert len(PLAIN) >= 70
-    assert len(OPTIONS) >= 15
+    assert len(OPTIONS) >= 90
     assert len({case.text for case in PLAIN}) == len(PLAIN)
     assert len({(case.text, case.cells[0]) for case in OPTIONS}) == len(OPTIONS)
 

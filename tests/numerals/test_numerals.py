@@ -1,7 +1,7 @@
 """Numbers in text: which are found, which values they have, how they are rounded.
 
 Each part stands against an oracle that shares no code with it: the scanner against a slow
-reading of docs/NUMERALS.md with regular expressions and against xVal's own pattern, values
+reading of docs/NUMERALS.md (:mod:`tests.numerals.reading`) and against xVal's own pattern, values
 against ``float()``, rounding against ``decimal``.
 """
 
@@ -23,95 +23,24 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from numtok.encoding.texts import Texts
 from numtok.errors import UsageError
 from numtok.numerals._identifiers import OTHER_ZEROS
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.decimals import read, round_half_even
 from numtok.numerals.literals import plain_literal, resolution, round_literal, value_of
-from numtok.numerals.policy import NumeralPolicy
+from numtok.numerals.notations.units import CURRENCIES, QUANTITIES, UNITS
+from numtok.numerals.policy import PRESETS, SINGLE, NumeralPolicy
 from numtok.numerals.scan import scan
 from tests.cases import each
 from tests.messages import Says
+from tests.numerals.reading import HASH, OTHER, reference
+from tests.numerals.reading import read as read_slowly
 from tests.numerals.test_golden import scanned
 
 ERA5 = Path(__file__).resolve().parents[3] / "shared/data/text/era5-uk-2019-03.jsonl"
 
 # --- what is a number --------------------------------------------------------------------------
-
-_LETTER = "A-Za-z_\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u053f"
-_ENDS_WITH_LETTER = re.compile(rf"[{_LETTER}]\Z")
-_OTHER = "".join(
-    char for char in map(chr, range(0x80, 0x110000)) if unicodedata.category(char) == "Nd"
-)
-_ENDS_WITH_OPERAND = re.compile(rf"[{_LETTER}0-9{_OTHER})\]}}.%°]['\"’”]?\Z")
-_ENDS_WITH_OTHER_DIGIT = re.compile(rf"[{_OTHER}]\Z")
-_OTHER_DIGIT = re.compile(rf"\.?[{_OTHER}]")
-_HEX = "[0-9A-Fa-f]"
-_UUID = re.compile(rf"(?<![0-9A-Za-z]){_HEX}{{8}}(-{_HEX}{{4}}){{3}}-{_HEX}{{12}}(?![0-9A-Za-z])")
-_HOUR = re.compile(r"T[0-9]{2}:[0-9]{2}")
-_HEX_TAIL = re.compile("(?=[a-f]+[0-9])[0-9a-f]+(?![0-9a-z])", re.ASCII | re.IGNORECASE)
-_HASH = re.compile("(?=.{8})[0-9]+e[0-9]{2,}", re.ASCII | re.IGNORECASE)
-_DIGITS = re.compile("[0-9]+")
-_CHAIN = re.compile("[0-9]+(,[0-9]+)*")
-_GROUPS = re.compile("[1-9][0-9]{0,2}(,[0-9]{3})+")
-_BASE_PREFIX = re.compile("0[xX][A-Za-z0-9_]|0[bBoO][0-9]")
-_EXPONENT = re.compile("[eE][-+]?[0-9]+")
-_FRACTION = re.compile(rf"\.[0-9]+|\.(?={_EXPONENT.pattern})")
-_MORE_POINTS = re.compile(r"(\.[0-9]+)+")
-
-
-def reference(text: str, thousands: bool = False, percent: bool = False) -> list[str]:
-    """The rule of docs/NUMERALS.md, sentence by sentence."""
-    found = []
-    position = 0
-    uuids = [match.span() for match in _UUID.finditer(text)]
-    while digits := _DIGITS.search(text, position):
-        first, position = digits.span()
-        before = text[:first]
-        if within := [end for begin, end in uuids if begin <= first < end]:
-            position = within[0]
-            continue
-        if _ENDS_WITH_OTHER_DIGIT.search(before) or re.search(rf"[0-9{_OTHER}]\.\Z", before):
-            continue  # the rest of a number in another script, or the fraction of an identifier
-        hour = _HOUR.match(text, first - 1) if first else None
-        is_hour = hour and not _ENDS_WITH_LETTER.search(before[:-1])
-        if _ENDS_WITH_LETTER.search(before) and not is_hour:
-            continue  # an identifier
-        if _BASE_PREFIX.match(text, first):
-            continue
-        point_before = before.endswith(".")
-        own_point = point_before and not _ENDS_WITH_OPERAND.search(before[:-1])
-        end = position
-        if not own_point:
-            chain = _CHAIN.match(text, first)
-            assert chain
-            whole = _GROUPS.fullmatch(chain[0]) and not re.search(r"[0-9],\Z", before)
-            if thousands and whole:
-                end = chain.end()
-            if fraction := _FRACTION.match(text, end):
-                end = fraction.end()
-        if exponent := _EXPONENT.match(text, end):
-            end = exponent.end()
-        position = end
-        if tail := _HEX_TAIL.match(text, end):
-            position = tail.end()
-            continue
-        if _HASH.fullmatch(text, first - own_point, end) or _OTHER_DIGIT.match(text, end):
-            continue
-        if version := _MORE_POINTS.match(text, end):
-            position = version.end()
-            continue
-        if text.startswith("_", end):
-            continue
-        if percent and text.startswith("%", end):
-            position = end = end + 1
-        start = first - own_point
-        sign = start - 1
-        may_have_sign = own_point or not point_before
-        if may_have_sign and sign >= 0 and text[sign] in "+-\u2212":
-            start = start if _ENDS_WITH_OPERAND.search(text[:sign]) else sign
-        found.append(text[start:end])
-    return found
 
 
 def xval_reference(text: str) -> list[str]:
@@ -125,17 +54,48 @@ FRAGMENTS = [
     *"TafAF:", "T05:06", "٣", "𝟗", "550e8400-e29b-", "41d4-a716-", "446655440000", "1234e567",
     "12", "234", ",567", "0x1", "1e5", "e-3", "1.5", ".25", "''", "[NUM]", "\u0092", "\u0099",
 ]  # fmt: skip
+FRAGMENTS += [
+    "‑", "⁵", "⁻", "10", "10^", "½", "⅓", "/", "/", "k", "K", "M", "bn", " bn", " million", "USD",
+    "Na", "pH", "SO", "cm", "(", "($", ")", ") ", "- ", "1,234", "'234", " 234", "\u00a0234",
+    "_234", ",34", "1/2", "3 1/2", "x10^", "×10", "10⁵", "．", "，", "％", " %", "40x60", "*", " ",
+]  # fmt: skip
+WORDS = (*CURRENCIES, *QUANTITIES, *UNITS)
+ALL_POLICIES = [
+    *map(NumeralPolicy.parse, ("default", "xval", "thousands,percent", *SINGLE, *PRESETS)),
+    NumeralPolicy.parse(
+        "thousands,percent,suffixes,fractions,units,dimensions,unicode,"
+        "groups=apostrophe+space+underscore+indian,signs=dash+paren+trailing"
+    ),
+    NumeralPolicy.parse("eu,unicode,fractions,signs=paren+trailing+dash"),
+]
 texts = st.lists(st.sampled_from(FRAGMENTS), max_size=12).map("".join) | st.text(max_size=8)
 columns = st.lists(texts, min_size=1, max_size=5)
-policies = st.builds(NumeralPolicy, thousands=st.booleans(), percent=st.booleans())
+policies = st.sampled_from(ALL_POLICIES)
+
+
+def expected(column: Iterable[str], policy: NumeralPolicy) -> list[list[str]]:
+    """The numbers of each text under a policy, by the slow reading."""
+    if policy.rule == "xval":
+        return [xval_reference(text) for text in column]
+    flags = policy.flags()
+    return [[number for number, _ in read_slowly(text, flags, WORDS)] for text in column]
 
 
 @given(columns, policies)
 @example(["1", ".5", "e3", "-4", "%", ",234"], NumeralPolicy(thousands=True, percent=True))
 def test_the_scanner_follows_the_published_rule(column: list[str], policy: NumeralPolicy) -> None:
-    assert scanned(column, policy) == [
-        reference(text, policy.thousands, policy.percent) for text in column
-    ]
+    assert scanned(column, policy) == expected(column, policy)
+
+
+@given(columns, policies)
+def test_schemes_see_the_notation_of_the_rule(column: list[str], policy: NumeralPolicy) -> None:
+    assume(policy.rule == "default")
+    texts = Texts.of(column)
+    spans = texts.find(policy)
+    literals = [spans.literals.at(index) for index in range(len(spans.starts))]
+    slowly = (read_slowly(text, policy.flags(), WORDS) for text in column)
+    assert literals == [literal for numbers in slowly for _, literal in numbers]
+    assert spans.numerals().values.tolist() == [value_of(literal) for literal in literals]
 
 
 def test_the_digits_of_other_scripts_are_those_of_unicode() -> None:
@@ -144,7 +104,7 @@ def test_the_digits_of_other_scripts_are_those_of_unicode() -> None:
         digits = map(chr, range(zero, zero + 10))
         assert [unicodedata.digit(char) for char in digits] == list(range(10))
     if unicodedata.unidata_version == "14.0.0":
-        assert len(_OTHER) == 10 * len(zeros)
+        assert len(OTHER) == 10 * len(zeros)
 
 
 @given(columns)
@@ -158,22 +118,19 @@ def _random_texts(count: int) -> list[str]:
     return ["".join(rng.choices(FRAGMENTS, k=rng.randrange(14))) for _ in range(count)]
 
 
-def test_thousands_of_random_texts_in_one_column_read_as_the_rules_say() -> None:
-    column = _random_texts(10_000)
-    for thousands in (False, True):
-        for percent in (False, True):
-            expected = [reference(text, thousands, percent) for text in column]
-            assert scanned(column, NumeralPolicy("default", thousands, percent)) == expected
-    assert scanned(column, NumeralPolicy("xval")) == [xval_reference(text) for text in column]
+@each("policy", ALL_POLICIES)
+def test_thousands_of_random_texts_in_one_column_read_as_the_rules_say(
+    policy: NumeralPolicy,
+) -> None:
+    column = _random_texts(3_000)
+    assert scanned(column, policy) == expected(column, policy)
 
 
 @pytest.mark.slow
-def test_a_million_random_texts_read_as_the_rules_say() -> None:
+@each("policy", ALL_POLICIES)
+def test_a_million_random_texts_read_as_the_rules_say(policy: NumeralPolicy) -> None:
     column = _random_texts(1_000_000)
-    expected = [reference(text, True, True) for text in column]
-    assert scanned(column, NumeralPolicy("default", True, True)) == expected
-    assert scanned(column, NumeralPolicy()) == [reference(text) for text in column]
-    assert scanned(column, NumeralPolicy("xval")) == [xval_reference(text) for text in column]
+    assert scanned(column, policy) == expected(column, policy)
 
 
 def test_a_column_that_starts_inside_its_buffer_does_not_see_what_is_around_it() -> None:
@@ -202,51 +159,44 @@ def test_long_repetitions_take_linear_time(spec: str, fragment: str) -> None:
 
 # --- the policy as a setting -------------------------------------------------------------------
 
-ALL_POLICIES = [
-    NumeralPolicy(),
-    NumeralPolicy(thousands=True),
-    NumeralPolicy(percent=True),
-    NumeralPolicy(thousands=True, percent=True),
-    NumeralPolicy("xval"),
-]
 
-
-@each("policy", ALL_POLICIES)
+@each("policy", [*ALL_POLICIES, NumeralPolicy(not_numbers=("dates", "run [0-9]+"))])
 def test_spec_and_settings_of_a_policy_give_it_back(policy: NumeralPolicy) -> None:
-    assert NumeralPolicy.parse(policy.spec()) == policy
+    assert NumeralPolicy.parse(policy.spec(), policy.not_numbers) == policy
     settings = json.loads(json.dumps(policy.settings()))
     assert NumeralPolicy.from_settings(settings) == policy
-    assert set(settings) == {"revision", "rule", "thousands", "percent"}
 
 
-def test_specs_are_the_shortest_and_no_is_the_default() -> None:
-    assert [policy.spec() for policy in ALL_POLICIES] == [
-        "default",
-        "thousands",
-        "percent",
-        "thousands,percent",
-        "xval",
-    ]
-    for spec in ("default,thousands=no,percent=no", "no-thousands,no-percent"):
-        assert NumeralPolicy.parse(spec) == NumeralPolicy()
-    for spec in (
-        "default,thousands=yes,percent=yes",
-        "default,percent,thousands",
-        "thousands,percent",
-    ):
-        assert NumeralPolicy.parse(spec) == NumeralPolicy(thousands=True, percent=True)
+@each(
+    ("spec", "same"),
+    [
+        ("default,thousands=no,percent=no", "default"),
+        ("no-thousands,no-percent", "default"),
+        ("default,percent,thousands", "thousands,percent"),
+        ("default,thousands=yes,percent=yes", "thousands,percent"),
+        ("signs=dash,paren", "signs=dash+paren"),
+        ("groups=space+apostrophe", "groups=apostrophe+space"),
+        ("code,groups=none", "dimensions"),
+        ("eu,no-percent", "thousands,decimal=comma,groups=space"),
+        ("eu,decimal=point", "thousands,percent,groups=space"),
+    ],
+)
+def test_a_spec_is_shortened(spec: str, same: str) -> None:
+    assert NumeralPolicy.parse(spec).spec() == same
 
 
 @each(
     ("spec", "parts"),
     [
-        ("numgpt", ("'numgpt'", "default, xval")),
-        ("default,thousand=yes", ("thousand=yes", "thousands or percent")),
-        ("default,percent=true", ("percent=true", "thousands or percent")),
+        ("numgpt", ("'numgpt'", "default", "xval")),
+        ("default,thousand=yes", ("'thousand'", "'thousands'")),
+        ("default,percent=true", ("percent", "yes or no", "'true'")),
         ("xval,percent=yes", ("'xval'", "'default'")),
-        ("default:3", ("'default:3'", "':'")),
+        ("default:3", ("'default:3'", "'default'")),
         ("default,percent=no,percent=yes", ("'percent' twice",)),
-        ("", ("''", "name[:value]")),
+        ("groups=dot", ("groups", "apostrophe, space", "'dot'")),
+        ("decimal=dot", ("decimal", "point or comma", "'dot'")),
+        ("", ("''",)),
     ],
 )
 def test_a_wrong_policy_is_refused_with_what_is_allowed(
@@ -256,8 +206,14 @@ def test_a_wrong_policy_is_refused_with_what_is_allowed(
         NumeralPolicy.parse(spec)
 
 
+@each("zone", ["", "("])
+def test_a_wrong_zone_is_refused_with_the_names(zone: str, says: Says) -> None:
+    with says.raises(UsageError, "--not-numbers", "dates", "regular expression"):
+        NumeralPolicy(not_numbers=(zone,))
+
+
 def test_settings_of_another_revision_are_refused(says: Says) -> None:
-    with says.raises(UsageError, "revision 1", "revision 2", "Encode the data again"):
+    with says.raises(UsageError, "revision 1", "revision 3", "Encode the data again"):
         NumeralPolicy.from_settings(NumeralPolicy().settings() | {"revision": 1})
 
 
@@ -509,8 +465,8 @@ def test_rounding_is_that_of_decimal(literals: list[str], digits: int) -> None:
 
 @given(numerals())
 def test_every_form_is_found_whole_and_has_the_nearest_value(literal: str) -> None:
-    assume(not _HASH.fullmatch(literal.strip("+-\u2212%")))
-    assert scanned([f"x = {literal}; "], NumeralPolicy("default", True, True)) == [[literal]]
+    assume(not HASH.fullmatch(literal.strip("+-\u2212%")))
+    assert scanned([f"x = {literal}; "], NumeralPolicy(thousands=True, percent=True)) == [[literal]]
     number = exact(literal)
     try:
         nearest = number.numerator / number.denominator  # correctly rounded, by Python's integers

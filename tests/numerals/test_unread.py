@@ -19,7 +19,7 @@ MIXED = [
 
 def counted(texts: list[str], policy: str = "default") -> UnreadDigits:
     column = Texts.of(texts)
-    starts, ends, _ = column.find(NumeralPolicy.parse(policy))
+    starts, ends, *_ = column.find(NumeralPolicy.parse(policy))
     return count_unread(*column, starts, ends)
 
 

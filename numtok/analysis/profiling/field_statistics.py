@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from numtok.arrays import Floats, Ints
 from numtok.encoding.normalizers.base import Moments
 from numtok.encoding.row_keys import ANYTHING, KEPT, SPANS, TEXTS, goes_on, hash_word
-from numtok.encoding.texts import Spans, Texts
+from numtok.encoding.texts import Texts
 from numtok.kernels import inlined, kernel, read_only, reads, struct, writes
 from numtok.numerals.column import Numerals
 from numtok.numerals.decimals import count_digits
+from numtok.numerals.find import Spans
 
 MOST_DIGITS, MOST_DECIMALS = 20, 20  # the last count includes numbers with more
 DECADES, FIRST_DECADE = 160, -80  # powers of ten; the first and last include those beyond
@@ -353,7 +354,7 @@ class FieldStatistics:
             index_of[node] = self._index[node]
         values = numerals.values + 0.0  # -0 is 0
         numbers = _Numbers(values, values.view(np.uint64), index_of[nodes], *numerals.significands)
-        columns: tuple[Any, ...] = (texts, spans, numbers)
+        columns: tuple[Any, ...] = (texts, spans.offsets, numbers)
         _tally(*map(read_only, columns), self._rows + 1, self._tallies)
         self._rows += len(spans.counts)
 

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.arrays import Bools
-from numtok.encoding.texts import Spans, Texts
+from numtok.encoding.texts import Texts
+from numtok.numerals.find import Spans
 
 SAMPLED = 20_000  # numbers of a batch whose notations are counted, the first ones
 RARE = 1e-3  # a notation gets a note from this fraction of the numbers on

@@ -35,10 +35,10 @@ from numtok.encoding.number_sample import (
 from numtok.encoding.row_keys import ANYTHING, LONGEST, number_keys, row_codes
 from numtok.encoding.row_twins import RowTwins, row_hashes
 from numtok.encoding.targets import ResolvedTargets
-from numtok.encoding.texts import Spans, Texts, offsets
+from numtok.encoding.texts import Texts, offsets
 from numtok.encoding.train_numbers import NumberSample
 from numtok.encoding.unit import Screening
-from numtok.numerals.column import Literals
+from numtok.numerals.find import Spans
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.unread import UnreadDigits, count_unread
 
@@ -214,7 +214,7 @@ class Counting:
             self._tallies.move(became)
             self._samples.move(became)
             counted.sampled_rows.move(became)
-        numerals = texts.numerals(spans)
+        numerals = spans.numerals()
         self._tallies.add(texts, spans, nodes, numerals)
         codes = row_codes(ids, texts, spans, numerals)
         rows = np.flatnonzero((codes <= counted.sampled_rows.limit) & (spans.counts > 0))
@@ -233,7 +233,7 @@ class Counting:
                 counted.moments = counted.moments.merged(Moments.of(numerals.values[train]))
                 counted.add_targets(_target_moments(targets, numerals.values, train))
                 if self._learning:
-                    literals = Literals(texts.data, spans.starts[train], spans.ends[train])
+                    literals = spans.literals.take(train)
                     counted.learnt.add(keys[train], literals)
         counted.rows_with_numbers += int((spans.counts > 0).sum())
         counted.text_bytes += int(texts.rows[-1] - texts.rows[0])
@@ -248,8 +248,7 @@ class Counting:
             limits[node] = limit
         chosen = np.flatnonzero((keys <= limits[nodes]) & (spans.ends - spans.starts <= LONGEST))
         if len(chosen):
-            starts, ends = spans.starts[chosen], spans.ends[chosen]
-            self._samples.add(nodes[chosen], keys[chosen], texts.data, starts, ends)
+            self._samples.add(nodes[chosen], keys[chosen], spans.literals.take(chosen))
 
     def finished(self) -> Counted:
         """Return the statistics of all rows that were added."""

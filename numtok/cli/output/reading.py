@@ -8,7 +8,7 @@ from numtok.cli.output.printing import Format, Part, Sheet, print_parts, print_r
 if TYPE_CHECKING:
     from numtok.numerals.reading import TextReading
 
-_COLUMNS = ("text", "kind", "written", "value", "start", "end", "reason")
+_COLUMNS = ("text", "kind", "written", "value", "start", "end", "flags", "reason")
 
 
 def print_readings(readings: "Iterable[TextReading]", format: Format) -> None:
@@ -33,8 +33,11 @@ def print_readings(readings: "Iterable[TextReading]", format: Format) -> None:
 def _parts(reading: "TextReading") -> Iterator[Part]:
     yield [reading.marked()]
     if reading.numbers:
-        numbers = [(one.literal, _value(one.value), _span(one)) for one in reading.numbers]
-        yield Sheet("", ("number", "value", "characters"), numbers, words=())
+        numbers = [
+            (one.literal, _value(one.value), _span(one), ",".join(one.flags) or "default")
+            for one in reading.numbers
+        ]
+        yield Sheet("", ("number", "value", "characters", "read by"), numbers, words=())
     if reading.unread:
         words = [(one.text, _span(one), f"{one.reason}: {one.advice}") for one in reading.unread]
         yield Sheet("not read", ("digits in", "characters", "reason"), words, words=("reason",))
@@ -63,6 +66,7 @@ def _records(readings: "Iterable[TextReading]") -> Iterator[dict[str, object]]:
     for index, reading in enumerate(readings):
         for one in reading.numbers:
             row = {"kind": "number", "written": one.literal, "value": one.value}
+            row["flags"] = ",".join(one.flags)
             yield row | {"text": index, "start": one.start, "end": one.end}
         for word in reading.unread:
             row = {"kind": "unread", "written": word.text, "reason": word.reason}

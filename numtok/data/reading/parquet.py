@@ -102,6 +102,7 @@ def _check_columns(part: FilePart, schema: "pa.Schema", text_field: str) -> None
         "cluster": ("a string or integer", "SIN"),
         "split": ("a string", "SN"),
         "answer_start": ("an integer", "IN"),
+        "not_numbers": ("a list of pairs of integers", "MIN"),
         "targets": ("a map or struct of lists of pairs of integers", "MSIN"),
         "floors": ("a map or struct of maps or structs of lists of numbers", "MSIFN"),
         "group": ("a map or struct of strings and numbers", "MSIFBN"),

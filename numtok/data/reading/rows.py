@@ -110,6 +110,21 @@ class Targets(NamedTuple):
         )
 
 
+class NotNumbers(NamedTuple):
+    """``k`` spans of texts without numbers, as columns."""
+
+    rows: NDArray[np.int32]  # [k] increasing
+    starts: NDArray[np.int64]  # [k] in code points of the row's text
+    ends: NDArray[np.int64]  # [k]
+
+    def take(self, keep: NDArray[np.int64], rows: int) -> "NotNumbers":
+        """Return the spans of selected rows, as :meth:`Targets.take` does."""
+        new_index = np.full(rows, -1, np.int32)
+        new_index[keep] = np.arange(len(keep))
+        kept = new_index[self.rows] >= 0
+        return NotNumbers(new_index[self.rows][kept], self.starts[kept], self.ends[kept])
+
+
 NO_TARGETS = Targets(
     np.empty(0, np.int32), Categories(np.empty(0, np.int32), []), *np.empty((2, 0), np.int64)
 )
@@ -139,6 +154,7 @@ class RowColumns:
     targets: Targets | None = None
     labels: Categories | None = None
     answer_starts: NDArray[np.int64] | None = None
+    not_numbers: NotNumbers | None = None
     groups: Mapping[str, Categories] | None = None
     splits: Categories | None = None
     clusters: Categories | None = None
@@ -156,6 +172,7 @@ class RowColumns:
             targets=self.targets and self.targets.take(keep, len(self)),
             labels=self.labels and self.labels.take(keep),
             answer_starts=None if answers is None else answers[keep],
+            not_numbers=self.not_numbers and self.not_numbers.take(keep, len(self)),
             groups=self.groups and {name: group.take(keep) for name, group in self.groups.items()},
             splits=self.splits and self.splits.take(keep),
             clusters=self.clusters and self.clusters.take(keep),
@@ -185,6 +202,8 @@ class RowColumns:
         path reads; such rows are decoded one by one instead (:meth:`from_records`).
         """
         fields = _Fields(np.frombuffer(block, np.uint8), lines)
+        if fields.has_not_numbers():
+            return None
         try:
             return cls(
                 ids=fields.ids(offsets),
@@ -224,6 +243,7 @@ class RowColumns:
             )
             if any(start is not None for start in answers)
             else None,
+            not_numbers=_not_numbers_of(records),
             groups={
                 name: Categories.of([as_text(group.get(name)) for group in groups])
                 for name in group_names
@@ -273,6 +293,10 @@ class _Fields:
         if ((numbers == 0) & (values.first_bytes() == _MINUS)).any():  # -0, which is 0
             raise _NotPlain
         return slices(*values)
+
+    def has_not_numbers(self) -> bool:
+        """Return whether any row has spans without numbers, which are rare."""
+        return len(self._present("not_numbers")[0]) > 0
 
     def answer_starts(self) -> NDArray[np.int64] | None:
         rows, values = self._present("answer_start")
@@ -344,6 +368,16 @@ def _categories(values: Values, kind: Any, rows: NDArray[np.int64], count: int) 
     return Categories(everywhere, merged.names)
 
 
+def _not_numbers_of(records: Sequence[Row]) -> NotNumbers | None:
+    spans = [
+        (row, *span) for row, record in enumerate(records) for span in record.not_numbers or ()
+    ]
+    if not spans:
+        return None
+    rows, starts, ends = zip(*spans, strict=True)
+    return NotNumbers(np.array(rows, np.int32), np.array(starts), np.array(ends))
+
+
 def _targets_of(records: Sequence[Row]) -> Targets | None:
     targets = [
         (row, name, *span)
@@ -380,6 +414,9 @@ def problem_in(record: Row) -> str | None:
     """Return the reason for rejecting a row with invalid fields, or None if the row is valid."""
     if record.answer_start is not None and abs(record.answer_start) > _FAR:
         return outside(f"answer_start {record.answer_start}", record.text)
+    for span in record.not_numbers or ():
+        if max(map(abs, span)) > _FAR:
+            return outside(f"not_numbers {list(span)}", record.text)
     for name, spans in (record.targets or {}).items():
         for span in spans:
             if max(map(abs, span)) > _FAR:

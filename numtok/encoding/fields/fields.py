@@ -58,8 +58,9 @@ from numtok.encoding.fields.places import (
     VARIES,
     Tree,
 )
-from numtok.encoding.texts import Spans, Texts
+from numtok.encoding.texts import Texts
 from numtok.kernels import read_only
+from numtok.numerals.find import Spans
 
 _WHOLE = -1  # root above the JSON-like document, the other text and the targets
 _LONGEST_NAME = 200  # bytes of a key, a word or an example
@@ -98,7 +99,7 @@ class Fields:
         # Each list needs two bytes for its brackets, except for unclosed ones.
         longest = int(np.diff(texts.rows).max(initial=0))
         lengths = np.empty(longest // 2 + places.DEEPEST, np.int32)
-        tree, read = self._tree, (read_only(texts), read_only(spans))
+        tree, read = self._tree, (read_only(texts), read_only(spans.offsets))
         alike = places.walk(*read, lengths, tree, fields, placed)
         alike += tables.columns(*read, placed, np.empty(numbers, np.int64), tree, fields)
         text_rows = int((spans.counts > 0).sum()) - int(alike)

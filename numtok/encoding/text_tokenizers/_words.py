@@ -115,7 +115,7 @@ class WordTable(FittedTokenizer):
         text_bounds, token_bounds = np.empty((2, count + 1), np.int32)
         places = np.empty(len(numbers.lengths), np.int32)
         size, used = weave(
-            *segments, self._keys, self._slots, self._data, self._bounds, *numbers, first,
+            *segments.columns, self._keys, self._slots, self._data, self._bounds, *numbers, first,
             text, text_bounds, tokens, token_bounds, places,
         )  # fmt: skip
         return Woven(text[:size], text_bounds, tokens[:used], token_bounds, places)

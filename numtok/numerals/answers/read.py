@@ -7,8 +7,8 @@ import numpy as np
 
 from numtok.numerals.answers.markup import without_markup
 from numtok.numerals.answers.rules import AnswerRule
+from numtok.numerals.find import find
 from numtok.numerals.policy import NumeralPolicy
-from numtok.numerals.scan import scan
 
 #: Numeral policy of answers: 1,234 is one number.
 POLICY = NumeralPolicy(thousands=True)
@@ -22,8 +22,9 @@ def read_answers(
     """Return the answer in each text as a literal, or None if the text is missing or contains no
     answer.
 
-    A literal is a number as written; ``policy`` defines what counts as a number. Unless the rule is
-    ``strict``, :func:`~numtok.numerals.answers.markup.without_markup` is applied to texts first.
+    A literal is in the notation of the scanner; ``policy`` defines what counts as a number. Unless
+    the rule is ``strict``, :func:`~numtok.numerals.answers.markup.without_markup` is applied to
+    texts first.
 
     >>> texts = ["The answer is **1,234**.", "It is 7:30; the sum is 47", "unknown", None]
     >>> read_answers(texts, AnswerRule.parse("last-number"))
@@ -52,14 +53,14 @@ def _chosen(
     rows = np.zeros(len(regions) + 1, np.int32)
     np.cumsum([len(region) for region in regions], out=rows[1:])
     data = np.frombuffer(b"".join(regions), np.uint8)
-    starts, ends, counts = scan(data, rows, policy)
+    starts, ends, counts, written = find(data, rows, policy)
     next_first = np.cumsum(counts)  # index of the first number of the next region
     for row, (count, stop) in enumerate(zip(counts.tolist(), next_first.tolist(), strict=True)):
         index = stop - count if rule.chosen == "first" else stop - 1
         found = count == 1 if rule.chosen == "only" else count > 0
         if found and rule.is_strict:
             found = (starts[index], ends[index]) == (rows[row], rows[row + 1])
-        yield data[starts[index] : ends[index]].tobytes().decode() if found else None
+        yield written.at(index) if found else None
 
 
 def same_form(first: str, second: str) -> bool:

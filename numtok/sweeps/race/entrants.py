@@ -118,6 +118,7 @@ def enter_texts(config: Config, store: Store, progress: Progress) -> Entered:
             schemes=config.schemes,
             split=rule,
             numerals=config.numerals,
+            not_numbers=config.not_numbers,
             text_field=config.text_field,
             on_error=config.on_error,
             engine=config.engine,
@@ -238,6 +239,7 @@ class Encodings:
                 scheme=scheme,
                 split=self._entered.split,
                 numerals=config.numerals,
+                not_numbers=config.not_numbers,
                 normalize=normalize,
                 text_field=config.text_field,
                 on_error=config.on_error,
@@ -298,7 +300,7 @@ def enter_table(config: Config, store: Store, progress: Progress) -> Entered:
     """
     if config.preset is not None:
         trunk(config.preset)
-    _refuse(config, ("numerals", "text_field"), "a table")
+    _refuse(config, ("numerals", "not_numbers", "text_field"), "a table")
     progress(RaceProgress("", "reading the table"))
     artifact, table_notes = _table(config, store)
     rows_of = read_table_of(artifact)

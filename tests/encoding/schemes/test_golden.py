@@ -45,7 +45,7 @@ def texts() -> Texts:
 def test_numerals_are_those_of_their_revision() -> None:
     read = []
     for policy in ("default", "thousands,percent", "xval"):
-        numerals = texts().numerals(texts().find(NumeralPolicy.parse(policy)))
+        numerals = texts().find(NumeralPolicy.parse(policy)).numerals()
         literals = [numerals.literals.at(index) for index in range(len(numerals))]
         read.append([literals, [value.hex() for value in numerals.values.tolist()]])
     assert digest(read) == NUMERALS.get(NumeralPolicy.revision), "raise NumeralPolicy.revision"

@@ -34,6 +34,7 @@ from numtok.encoding.text_tokenizers.file import File
 from numtok.encoding.texts import Texts
 from numtok.encoding.tokenizer_json import tokenizer_json
 from numtok.errors import DataError, UsageError
+from numtok.numerals.column import Literals
 from numtok.numerals.policy import NumeralPolicy
 from numtok.registry import settings_of, spec_of
 from tests.cases import each
@@ -124,13 +125,15 @@ def test_words_are_woven_as_four_passes_do(
         for k in range(len(row) - 1)
     ]
     lengths = data.draw(st.lists(st.integers(0, 3), min_size=len(ends), max_size=len(ends)))
+    whole = np.frombuffer(b"".join(texts), np.uint8)
     segments = Segments(
-        data=np.frombuffer(b"".join(texts), np.uint8),
+        data=whole,
         bounds=bounds,
         limits=bounds[1:],
         counts=np.array([len(row) - 1 for row in rows], np.int32),
         starts=np.array(ends, np.int32) - np.int32(1),
         ends=np.array(ends, np.int32),
+        literals=Literals.of(["7"] * len(ends)),
     )
     ids = np.arange(sum(lengths), dtype=np.uint32)
     numbers = NumberTokens(ids, np.array(lengths, np.int32), 3)

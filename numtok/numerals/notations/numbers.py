@@ -1,0 +1,362 @@
+"""Rewrites the numbers of texts that are in a notation of the policy.
+
+The kernel stops at each number, and looks at what is around it. Text between numbers is copied. A
+table of the bytes that may follow a number under a policy lets it pass most numbers quickly.
+"""
+
+import string
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import int32, int64, uint8
+
+from numtok.arrays import Int32s, UInt8s
+from numtok.kernels import byte_at, copy_bytes, helper, kernel, reads, writes
+from numtok.numerals._eight import digits_end, next_digit, next_high
+from numtok.numerals._identifiers import other_digit_before, uuid_end
+from numtok.numerals.notations._text import HIGH, SPACES, width_of
+from numtok.numerals.notations.groups import (
+    APOSTROPHE,
+    INDIAN,
+    KINDS,
+    SPACE,
+    UNDERSCORE,
+    groups_end,
+)
+from numtok.numerals.notations.powers import SUFFIXES, power_at, suffix_at, times_power_at
+from numtok.numerals.notations.ratios import (
+    GROWTH,
+    ratio_at,
+    stands_alone,
+    vulgar_at,
+    write_integer,
+    write_ratio,
+)
+from numtok.numerals.notations.rewritten import Rewritten
+from numtok.numerals.notations.signs import bracket_before, minus_after
+from numtok.numerals.notations.units import ends_quantity, unit_before
+from numtok.numerals.policy import NumeralPolicy
+from numtok.numerals.scan import (
+    exponent_end,
+    is_digit_at,
+    is_digit_byte,
+    letter_before,
+    operand_before,
+    thousands_end,
+)
+
+# Flags; the lowest ones are the kinds of groups.
+_THOUSANDS, _PERCENT, _SUFFIXES, _FRACTIONS, _UNITS, _DIMENSIONS, _POWERS, _PAREN, _TRAILING = (
+    1 << k for k in range(4, 13)
+)
+_FLAGS = {
+    "apostrophe": APOSTROPHE,
+    "space": SPACE,
+    "underscore": UNDERSCORE,
+    "indian": INDIAN,
+    "thousands": _THOUSANDS,
+    "percent": _PERCENT,
+    "suffixes": _SUFFIXES,
+    "fractions": _FRACTIONS,
+    "units": _UNITS,
+    "dimensions": _DIMENSIONS,
+    "unicode": _POWERS,
+    "paren": _PAREN,
+    "trailing": _TRAILING,
+}
+_BEFORE, _AFTER, _AFTER_BLANK = 1, 2, 4
+_LETTERS, _DIGITS = string.ascii_letters, string.digits
+# Characters before a number, after it, and after it and a blank.
+_NEIGHBORS = {
+    APOSTROPHE: ("", "'’", ""),
+    SPACE: ("", "\u00a0\u2009\u202f", _DIGITS),
+    UNDERSCORE: ("", "_", ""),
+    INDIAN: ("", ",", ""),
+    _THOUSANDS: ("", ",", ""),
+    _PERCENT: ("", "%\u00a0\u2009\u202f", "%"),
+    _SUFFIXES: ("", "".join(word[0] for word in SUFFIXES if word[0] != " "), "mbtlc"),
+    _FRACTIONS: ("", "/¼⅓", f"{_DIGITS}¼⅓"),
+    _UNITS: (_LETTERS, "", ""),
+    _DIMENSIONS: ("", "xX", ""),
+    _POWERS: ("", "×xX*·⋅^⁰²", "×xX*·⋅"),
+    _PAREN: ("", ")", ""),
+    _TRAILING: ("", "-\u2212", ""),
+}
+_ZERO, _ONE, _POINT, _SLASH, _CARET = ord("0"), ord("1"), ord("."), ord("/"), ord("^")
+_MINUS, _PLUS, _PERCENT_SIGN, _CLOSE, _BLANK = ord("-"), ord("+"), ord("%"), ord(")"), ord(" ")
+_E, _X, _LOWER = ord("e"), ord("x"), 0x20
+
+
+class _Mantissa(NamedTuple):
+    """A number without what may follow its digits. All fields are int64."""
+
+    start: Any  # with its own point
+    digits: Any  # end of the first digits
+    whole: Any  # end of the digits before the point, with groups
+    stop: Any  # end of the fraction
+    is_grouped: Any  # whether separators must be left out
+    is_unit: Any  # whether a unit stands right before it
+
+
+class _Rest(NamedTuple):
+    """What follows a mantissa. All fields are int64."""
+
+    stop: Any
+    above: Any  # numerator
+    below: Any  # denominator; 0 for no fraction
+    exponent: Any
+    has_exponent: Any
+    is_power: Any  # 10^5: the mantissa is 1
+    times: Any  # offset of the x between two dimensions; -1 if none
+
+
+@helper
+def _point_and_digit(data, i, end):  # type: ignore[no-untyped-def]
+    return i < end and byte_at(data, i) == _POINT and is_digit_at(data, i + 1, end)
+
+
+@helper
+def _next_anchor(data, i, end, fractions):  # type: ignore[no-untyped-def]
+    """Return the offset of the first digit at or after ``i``, or of the first vulgar fraction if
+    ``fractions``; ``end`` if there is none."""
+    digit = next_digit(data, i, end)
+    if fractions:
+        k = next_high(data, i, digit)
+        while k < digit:
+            _, _, width = vulgar_at(data, k, digit)
+            if width > 0:
+                return k
+            k = next_high(data, k + 1, digit)
+    return digit
+
+
+@helper
+def _plain_end(data, begin, i, end, near):  # type: ignore[no-untyped-def]
+    """Return the end of the number at ``i`` if no notation can apply to it, else ``i``. ``near`` is
+    the table of :func:`_neighbors`."""
+    if i > begin and near[byte_at(data, i - 1)] & _BEFORE:
+        return i
+    k = digits_end(data, i, end)
+    while k < end and byte_at(data, k) == _POINT and is_digit_at(data, k + 1, end):
+        k = digits_end(data, k + 1, end)
+    if k == end:
+        return k
+    c = byte_at(data, k)
+    if near[c] & _AFTER:
+        return i
+    if c == _BLANK and k + 1 < end and near[byte_at(data, k + 1)] & _AFTER_BLANK:
+        return i
+    return k
+
+
+@helper
+def _mantissa_at(data, begin, i, end, flags, fresh):  # type: ignore[no-untyped-def]
+    """Return the mantissa whose first digit is at ``i``. If the digits are not to be rewritten,
+    ``start`` is -1, and ``stop`` is where to go on."""
+    j = digits_end(data, i, end)
+    none = np.int64(-1)
+    identifier = uuid_end(data, begin, i, j, end)
+    if identifier > i:
+        return _Mantissa(none, j, j, identifier, np.int64(0), np.int64(0))
+    start, whole = i, j
+    is_unit = False
+    own_point = i > begin and byte_at(data, i - 1) == _POINT
+    if own_point:
+        if operand_before(data, begin, i - 1):
+            return _Mantissa(none, j, j, j, np.int64(0), np.int64(0))
+        start = i - 1
+    elif i != fresh:
+        is_letter = letter_before(data, begin, i)
+        is_unit = is_letter and flags & _UNITS != 0 and unit_before(data, begin, i)
+        if other_digit_before(data, begin, i) or (is_letter and not is_unit):
+            return _Mantissa(none, j, j, j, np.int64(0), np.int64(0))
+    is_grouped = False
+    if not own_point:
+        if flags & _THOUSANDS:
+            whole = thousands_end(data, begin, i, j, end)
+        for kind in KINDS:
+            if whole == j and flags & kind:
+                whole = groups_end(data, begin, i, j, end, kind)
+                is_grouped = whole > j
+    stop = whole
+    if not own_point and _point_and_digit(data, stop, end):
+        stop = digits_end(data, stop + 1, end)
+    if _point_and_digit(data, stop, end):  # 1.2.3
+        while _point_and_digit(data, stop, end):
+            stop = digits_end(data, stop + 1, end)
+        return _Mantissa(none, j, j, stop, np.int64(0), np.int64(0))
+    if is_unit and not ends_quantity(data, exponent_end(data, stop, end), end):
+        return _Mantissa(none, j, j, j, np.int64(0), np.int64(0))
+    return _Mantissa(start, j, whole, stop, np.int64(is_grouped), np.int64(is_unit))
+
+
+@helper
+def _rest_of(data, begin, i, number, end, flags):  # type: ignore[no-untyped-def]
+    """Return what follows a mantissa whose first digit is at ``i``: at most one of a power of ten,
+    a fraction, a suffix and an x."""
+    zero, none = np.int64(0), np.int64(-1)
+    stop = exponent_end(data, number.stop, end)
+    if stop > number.stop:
+        return _Rest(stop, zero, zero, zero, zero, zero, none)
+    is_integer = stop == number.digits and number.start == i
+    last = byte_at(data, i - 1) if i > begin else np.uint8(0)
+    if flags & _POWERS:
+        exponent, after = times_power_at(data, stop, end)
+        if after > stop:
+            return _Rest(after, zero, zero, exponent, np.int64(1), zero, none)
+        exponent, after = power_at(data, i, end)
+        if after > i and is_integer and last != _CARET:
+            return _Rest(after, zero, zero, exponent, np.int64(1), np.int64(1), none)
+    if flags & _FRACTIONS and is_integer and last != _SLASH:
+        above, below, after = ratio_at(data, i, stop, end)
+        if below > 0:
+            return _Rest(after, above, below, zero, zero, zero, none)
+    if flags & _SUFFIXES:
+        exponent, after = suffix_at(data, stop, end)
+        if after > stop:
+            return _Rest(after, zero, zero, exponent, np.int64(1), zero, none)
+    is_zero = is_integer and stop == i + 1 and byte_at(data, i) == _ZERO  # 0x1F
+    is_x = stop < end and byte_at(data, stop) | _LOWER == _X and is_digit_at(data, stop + 1, end)
+    times = stop if flags & _DIMENSIONS and is_x and not is_zero else none
+    return _Rest(stop, zero, zero, zero, zero, zero, times)
+
+
+@helper
+def _write(data, out, o, number, rest, end):  # type: ignore[no-untyped-def]
+    """Write a number in the notation of the scanner at ``o``, and return its end."""
+    if rest.below > 0:
+        return write_ratio(out, o, rest.above, rest.below)
+    if rest.is_power:
+        out[o] = _ONE
+        o += 1
+    else:
+        for k in range(number.start, number.whole):
+            if not number.is_grouped or is_digit_byte(byte_at(data, k)):
+                out[o] = byte_at(data, k)
+                o += 1
+        after = number.stop if rest.has_exponent else rest.stop
+        copy_bytes(out, o, data, number.whole, after - number.whole)
+        o += after - number.whole
+    if rest.has_exponent:
+        # With a sign, because digits with a bare exponent can be a hash.
+        out[o] = _E
+        out[o + 1] = _MINUS if rest.exponent < 0 else _PLUS
+        o = write_integer(out, o + 2, abs(rest.exponent))
+    return o
+
+
+@kernel(
+    int64(
+        reads(uint8), reads(int32), int64, reads(uint8), writes(uint8), writes(int32),
+        writes(int32), writes(int32), writes(int32), writes(int32), writes(int64),
+    )
+)  # fmt: skip
+def _rewrite(data, rows, flags, near, out, out_rows, outs, out_ends, ins, in_ends, size):  # type: ignore[no-untyped-def]
+    """Rewrite numbers; see :meth:`Rewritten.by`."""
+    o = np.int64(0)
+    edits = 0
+    for row in range(len(rows) - 1):
+        begin, end = np.int64(rows[row]), np.int64(rows[row + 1])
+        out_rows[row] = o
+        copied = begin  # everything before it has been written
+        fresh = np.int64(-1)  # digits here follow the x between two dimensions
+        i = begin
+        while True:
+            i = _next_anchor(data, i, end, flags & _FRACTIONS != 0)
+            if i >= end:
+                break
+            zero, none = np.int64(0), np.int64(-1)
+            plain = _plain_end(data, begin, i, end, near)
+            if plain > i and i != fresh:
+                i = plain
+                continue
+            if byte_at(data, i) >= HIGH:
+                above, below, width = vulgar_at(data, i, end)
+                number = _Mantissa(i, i, i, i, zero, zero)
+                rest = _Rest(i + width, above, below, zero, zero, zero, none)
+                if not stands_alone(data, begin, i, rest.stop, end):
+                    i = rest.stop
+                    continue
+            else:
+                number = _mantissa_at(data, begin, i, end, flags, fresh)
+                if number.start < 0:
+                    i = number.stop
+                    continue
+                rest = _rest_of(data, begin, i, number, end, flags)
+            first, stop = number.start, rest.stop
+            is_percent = is_spaced = False
+            if flags & _PERCENT:
+                gap = width_of(SPACES, data, stop, end)
+                is_percent = stop + gap < end and byte_at(data, stop + gap) == _PERCENT_SIGN
+                is_spaced = is_percent and gap > 0
+                stop += (gap + 1) * is_percent
+            minus = False
+            if not number.is_unit:
+                bracket = none
+                if flags & _PAREN and stop < end and byte_at(data, stop) == _CLOSE:
+                    bracket = bracket_before(data, begin, first)
+                if bracket >= 0:
+                    first, stop = bracket, stop + 1
+                    minus = True
+                elif flags & _TRAILING:
+                    width = minus_after(data, begin, first, stop, end)
+                    stop += width
+                    minus = width > 0
+            else:
+                copy_bytes(out, o, data, copied, first - copied)
+                o += first - copied
+                copied = first
+                out[o] = _BLANK
+                outs[edits], out_ends[edits] = o, o + 1
+                ins[edits] = in_ends[edits] = first
+                edits += 1
+                o += 1
+            i = rest.stop
+            if number.is_grouped or rest.below or rest.has_exponent or is_spaced or minus:
+                copy_bytes(out, o, data, copied, first - copied)
+                o += first - copied
+                outs[edits] = o
+                if minus:
+                    out[o] = _MINUS
+                    o += 1
+                o = _write(data, out, o, number, rest, end)
+                if is_percent:
+                    out[o] = _PERCENT_SIGN
+                    o += 1
+                out_ends[edits] = o
+                ins[edits], in_ends[edits] = first, stop
+                edits += 1
+                copied = i = stop
+            if rest.times >= 0:
+                copy_bytes(out, o, data, copied, rest.times - copied)
+                o += rest.times - copied
+                out[o] = _BLANK
+                o += 1
+                copied = fresh = rest.times + 1
+        copy_bytes(out, o, data, copied, end - copied)
+        o += end - copied
+    out_rows[len(rows) - 1] = o
+    size[0] = o
+    return edits
+
+
+def rewrite_numbers(data: UInt8s, rows: Int32s, policy: NumeralPolicy) -> Rewritten:
+    """Rewrite the numbers of texts that are in a notation of the policy. Raises DataError if the
+    result has more than 2 GiB."""
+    flags = sum(_FLAGS.get(flag.rpartition("=")[2], 0) for flag in policy.flags())
+    growth = GROWTH if policy.fractions else 3
+    return Rewritten.by(_rewrite, data, rows, growth, flags, _neighbors(flags))
+
+
+def _neighbors(flags: int) -> UInt8s:
+    """Return which bytes next to a number may be part of a notation, uint8[256]: a sum of
+    ``_BEFORE``, ``_AFTER`` and ``_AFTER_BLANK``."""
+    table = np.zeros(256, np.uint8)
+    table[[*b"eE"]] = _AFTER  # the digits of an exponent are not a number of their own
+    for flag, (before, after, after_blank) in _NEIGHBORS.items():
+        if flags & flag:
+            for place, characters in (
+                (_BEFORE, before), (_AFTER, after), (_AFTER_BLANK, after_blank)
+            ):  # fmt: skip
+                table[[word.encode()[0] for word in characters]] |= place
+    return table

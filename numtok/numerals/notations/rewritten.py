@@ -1,0 +1,73 @@
+"""Rewritten texts, and the way from spans in them to spans in the original."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from numtok.arrays import Int32s, UInt8s
+from numtok.errors import DataError
+
+
+class Edits(NamedTuple):
+    """``E`` replacements of a piece of text, in order. Offsets are in bytes."""
+
+    out_starts: Int32s  # [E] where it was written
+    out_ends: Int32s  # [E]
+    starts: Int32s  # [E] what it replaces in the original
+    ends: Int32s  # [E]
+
+
+class Rewritten(NamedTuple):
+    """``n`` rewritten texts. Text r is ``data[rows[r]:rows[r + 1]]``."""
+
+    data: UInt8s  # [bytes]
+    rows: Int32s  # [n + 1]
+    edits: Edits
+    first: int  # offset of the first text in the original
+
+    @classmethod
+    def by(
+        cls, kernel: Callable[..., int], data: UInt8s, rows: Int32s, growth: int, *options: Any
+    ) -> "Rewritten":
+        """Rewrite ``n`` texts with a kernel.
+
+        kernel
+            Function of the texts, the options, and arrays to be filled: the bytes, the rows, the
+            edits and the number of bytes. It returns the number of edits.
+        growth
+            Number of bytes written per byte read, at most.
+
+        Raises DataError if the result has more than 2 GiB.
+        """
+        size = int(rows[-1] - rows[0])
+        # Untouched pages cost no memory.
+        out, out_rows = np.empty(growth * size + 1, np.uint8), np.empty_like(rows)
+        edits = [np.empty(size + 1, np.int32) for _ in Edits._fields]
+        written = np.zeros(1, np.int64)
+        count = kernel(data, rows, *options, out, out_rows, *edits, written)
+        if written[0] > np.iinfo(np.int32).max:
+            raise DataError(
+                f"texts must have at most {np.iinfo(np.int32).max:,} bytes with their numbers "
+                f"rewritten (got {int(written[0]):,}). Use fewer texts at a time"
+            )
+        kept = Edits(*(edit[:count].copy() for edit in edits))
+        return cls(out[: written[0]], out_rows, kept, int(rows[0]))
+
+    def original(self, starts: Int32s, ends: Int32s) -> tuple[Int32s, Int32s]:
+        """Return the spans in the original, int32[k] each, that correspond to spans in the
+        rewritten texts. An edit is replaced as a whole."""
+        return self._moved(starts, 0, self.edits.starts), self._moved(ends, 1, self.edits.ends)
+
+    def _moved(self, offsets: Int32s, back: int, edges: Int32s) -> Int32s:
+        """Return offsets in the original. If the byte at an offset (``back`` 0) or before it (1) is
+        part of an edit, the edge of the edit takes its place."""
+        edits = self.edits
+        shifts = np.concatenate([[self.first], edits.ends - edits.out_ends]).astype(np.int32)
+        edit = np.searchsorted(edits.out_ends, offsets - back, side="right")
+        moved: Int32s = offsets + shifts[edit]
+        if len(edges):
+            near = np.minimum(edit, len(edges) - 1)
+            inside = (edit < len(edges)) & (edits.out_starts[near] <= offsets - back)
+            moved[inside] = edges[near[inside]]
+        return moved
