@@ -100,6 +100,11 @@ class NumeralPolicy:
         >>> NumeralPolicy.parse("eu,no-percent").spec()
         'thousands,decimal=comma,groups=space'
         """
+        if spec == "auto":
+            raise UsageError(
+                "--numbers auto proposes a policy and chooses none. See the proposal with "
+                "numtok profile --numbers auto, and pass what you want of it"
+            )
         policy = cls()
         given: set[str] = set()
         name = ""

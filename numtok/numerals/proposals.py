@@ -4,6 +4,7 @@ No policy is ever chosen without the user: :class:`PolicyEffect` says what each 
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +22,8 @@ _SHOWN = 20  # numbers among which an example is chosen
 _ORDER = ("decimal=comma", *(flag for flag in SINGLE if flag != "decimal=comma"))
 
 
-class PolicyEffect(NamedTuple):
+@dataclass(frozen=True)
+class PolicyEffect:
     """What changes if a flag is added to a numeral policy.
 
     flag
@@ -46,13 +48,14 @@ class PolicyEffect(NamedTuple):
     value: float
 
 
-class PolicyProposal(NamedTuple):
+@dataclass(frozen=True)
+class PolicyProposal:
     """Effects of all flags on a sample of texts, each added to the current policy alone, and the
-    policy proposed."""
+    spec of the policy that is proposed."""
 
     texts: int  # with digits
     effects: tuple[PolicyEffect, ...]
-    proposed: NumeralPolicy
+    proposed: str
 
 
 class _Sample(NamedTuple):
@@ -104,33 +107,31 @@ def propose(data: UInt8s, rows: Int32s, policy: NumeralPolicy) -> PolicyProposal
     other than three than have groups of three.
 
     >>> text = np.frombuffer(b"7,5 mg12,25 mg", np.uint8)
-    >>> propose(text, np.array([0, 6, 14], np.int32), NumeralPolicy()).proposed.spec()
+    >>> propose(text, np.array([0, 6, 14], np.int32), NumeralPolicy()).proposed
     'decimal=comma'
     """
     sample = _Sample(data, rows)
-    spans = sample.find(policy)
     with_digits = _texts_with_digits(sample)
-    effects = [
-        effect
-        for flag in SINGLE
-        if flag not in policy.flags()
-        and policy.rule == "default"
-        and (effect := _effect(sample, spans, policy, flag)) is not None
-    ]
-    proposed = policy
-    if policy.rule == "default":
-        proposed = _proposed(sample, policy, {effect.flag for effect in effects}, with_digits)
-    return PolicyProposal(with_digits, tuple(effects), proposed)
+    if policy.rule != "default":
+        return PolicyProposal(with_digits, (), policy.spec())
+    spans = sample.find(policy)
+    flags = [flag for flag in SINGLE if flag not in policy.flags()]
+    if "decimal=comma" in flags and not _has_decimal_commas(sample, policy):
+        flags.remove("decimal=comma")  # it would change every number with a point
+    found = (_effect(sample, spans, policy, flag) for flag in flags)
+    effects = tuple(effect for effect in found if effect is not None)
+    tried = {effect.flag for effect in effects}
+    proposed = _proposed(sample, policy, tried, with_digits)
+    return PolicyProposal(with_digits, effects, proposed.spec())
 
 
 def _proposed(
     sample: _Sample, policy: NumeralPolicy, flags: Iterable[str], texts: int
 ) -> NumeralPolicy:
+    # With decimal commas, points may turn out to be group marks.
     tried = [flag for flag in _ORDER if flag in flags or flag == "thousands"]
     proposed = policy
     for flag in tried:
-        if flag == "decimal=comma" and not _has_decimal_commas(sample, policy):
-            continue
         effect = _effect(sample, sample.find(proposed), proposed, flag)
         if effect is not None and effect.texts >= LEAST * texts:
             proposed = proposed.having(flag)

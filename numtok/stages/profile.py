@@ -58,9 +58,10 @@ from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes.base import SCHEMES, Scheme, fitted, needs_sample
 from numtok.encoding.segments import cut
 from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
-from numtok.encoding.texts import Texts
+from numtok.encoding.texts import Texts, joined
 from numtok.encoding.unit import Screening
 from numtok.numerals.policy import NumeralPolicy
+from numtok.numerals.proposals import PolicyProposal, propose
 from numtok.registry import spec_of
 from numtok.settings.profile import Config as Config
 from numtok.store.engines.engine import Engine, engine_for
@@ -69,6 +70,7 @@ from numtok.store.quota import Quota
 from numtok.store.store import Store
 
 MOST_FIELDS = 64  # further fields, with the fewest numbers, are merged into one
+POLICY_SAMPLE = 1 << 20  # bytes of texts on which numeral policies are compared, about
 TEXT_SAMPLE = 4 << 20  # approximate bytes of rows whose text is tokenized
 _NEARLY_ALL = 0.95
 _FLOAT64_DIGITS = 17  # enough to distinguish any two float64 values
@@ -136,6 +138,8 @@ class Profile:
     warnings: tuple[ProfileWarning, ...]
     lossless: tuple[str, ...]  # schemes that certainly decode every number exactly
     notes: tuple[str, ...]
+    numbers_read_by: str  # spec of the numeral policy
+    policies: PolicyProposal  # what further flags of --numbers would change in the first texts
     recommended: str | None
     recommended_normalize: str | None  # None for the scheme's default
     value_normalize: str  # advice for schemes that encode each number as one value
@@ -154,7 +158,7 @@ def run(config: Config, store: Store, progress: Progress, look: Look | None = No
     """
     specs = _specs(config.schemes)
     schemes = [scheme_of(spec) for spec in specs]
-    policy = NumeralPolicy.parse(config.numerals or "default", config.not_numbers)
+    policy = _policy(config)
     rule = SplitRule.parse(config.split) if config.split else None
     reading = ReadingOptions(config.text_field, config.max_line)
     screening = Screening(reading, rule, config.on_error == "skip")
@@ -177,7 +181,15 @@ def run(config: Config, store: Store, progress: Progress, look: Look | None = No
             raise no_rows(counts.rejected)
         schemes = [fitted(scheme, counts.learnt.literals()) for scheme in schemes]
         text = _text_cost(units, screening, policy, schemes[0], counts)
-    return _profile(config, counts, dict(zip(specs, schemes, strict=True)), text, look)
+        policies = propose(*_first_texts(units, screening), policy)
+    named = dict(zip(specs, schemes, strict=True))
+    return _profile(config, counts, named, text, policies, look)
+
+
+def _policy(config: Config) -> NumeralPolicy:
+    """Return the numeral policy; the default for ``auto``, which asks for a proposal."""
+    spec = "default" if config.numerals in (None, "auto") else config.numerals
+    return NumeralPolicy.parse(spec, config.not_numbers)
 
 
 def _specs(named: Sequence[str]) -> list[str]:
@@ -224,6 +236,20 @@ def _count(
     return merged(in_order())
 
 
+def _first_texts(units: Sequence[Unit], screening: Screening) -> Texts:
+    """Return the first texts, about 1 MiB."""
+    unchecked = replace(screening, reading=replace(screening.reading, checked=False))
+    chosen, size = [], 0
+    for batch, _ in (item for unit in units for item in unchecked.batches(unit)):
+        texts = Texts.of(batch.rows.texts)
+        rows = 1 + int(np.searchsorted(texts.rows, int(texts.rows[0]) + POLICY_SAMPLE))
+        chosen.append(texts._replace(rows=texts.rows[:rows]))
+        size += int(chosen[-1].rows[-1] - chosen[-1].rows[0])
+        if size >= POLICY_SAMPLE:
+            break
+    return joined(chosen)
+
+
 def _text_cost(
     units: Sequence[Unit],
     screening: Screening,
@@ -265,6 +291,7 @@ def _profile(
     counts: Counted,
     schemes: Mapping[str, Scheme],
     text: TextCost | None,
+    policies: PolicyProposal,
     look: Look | None,
 ) -> Profile:
     """Build the result from the counts; ``schemes`` are by their specs as typed."""
@@ -307,6 +334,8 @@ def _profile(
         warnings=tuple(profile_warnings(tried, fields, numbers)),
         lossless=tuple(result.spec for result in tried if _lossless(result)),
         notes=tuple(_notes(counts, fields.values(), advised)),
+        numbers_read_by=_policy(config).spec(),
+        policies=policies,
         recommended=first.spec if first else None,
         recommended_normalize=advised if first and scales_values(first.scheme) else None,
         value_normalize=advised,
@@ -410,8 +439,8 @@ def _notes(counts: Counted, fields: Collection[FieldProfile], advised: str) -> I
 def _field_notes(field: FieldProfile) -> Iterator[str]:
     if field.after_comma >= _NEARLY_ALL:
         yield (
-            f"{field.name} always follows a comma. Write decimals with a point; for 1,234 use "
-            "--numbers thousands"
+            f"{field.name} always follows a comma. For 7,5 use --numbers decimal=comma; for 1,234 "
+            "use --numbers thousands"
         )
     if field.digits_most is not None and field.digits_most > _FLOAT64_DIGITS:
         more = "+" if field.digits_most == MOST_DIGITS else ""

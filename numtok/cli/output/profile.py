@@ -47,6 +47,8 @@ def print_profile(profile: Profile, options: Sequence[str], format: Format) -> N
 def _for_markdown(profile: Profile) -> Iterator[Part]:
     yield fields_sheet(profile)
     yield replace(schemes_sheet(profile), title="")
+    if profile.policies.effects:
+        yield replace(policies_sheet(profile), title="")
     yield Verbatim(f"- {line}" for line in [*_warnings(profile.warnings), *_remarks(profile)])
 
 
@@ -63,6 +65,8 @@ def _for_terminal(profile: Profile, options: Sequence[str]) -> Iterator[Part]:
             if len(warnings) > _MOST_WARNINGS:
                 shown.append(f"- {len(warnings) - _MOST_WARNINGS} more (see --json)")
             yield ["losses, worst first", *shown]
+    if profile.policies.effects:
+        yield policies_sheet(profile)
     yield _remarks(profile)
     if profile.recommended and profile.splits.get(TRAIN):  # encode needs rows to fit on
         spec = profile.recommended
@@ -97,6 +101,27 @@ def schemes_sheet(profile: Profile) -> Sheet:
     picks = [f"label:{one.scheme}" for one in profile.schemes]
     note = "\n".join(_below_schemes(profile))
     return Sheet(title, _SCHEME_COLUMNS, rows, picks=picks, note=note)
+
+
+def policies_sheet(profile: Profile) -> Sheet:
+    """Return a table of what further flags of ``--numbers`` would change, and the proposal."""
+    policies = profile.policies
+    rows = [
+        [
+            effect.flag,
+            Formatted(f"{effect.digits:+,}" if effect.digits else "", effect.digits),
+            Formatted(f"{effect.changed:,}", effect.changed),
+            Formatted(percent(effect.texts / policies.texts), effect.texts),
+            one_line(effect.example),
+            Formatted(f"{effect.value:.12g}", effect.value),
+        ]
+        for effect in policies.effects
+    ]
+    note = f"digits: more in numbers; rows: of the first {policies.texts:,} with digits"
+    if policies.proposed != profile.numbers_read_by:
+        note += f"\nproposed: --numbers {policies.proposed}"
+    columns = ("--numbers", "digits", "numbers", "rows", "example", "read as")
+    return Sheet("what other notations would change", columns, rows, note=note, words=("example",))
 
 
 def _head(profile: Profile) -> list[str]:
