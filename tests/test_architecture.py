@@ -239,7 +239,7 @@ def many_arguments(modules: Modules) -> list[str]:
 def _is_kernel(node: ast.FunctionDef) -> bool:
     """Whether a function is compiled, or inlined into one that is."""
     decorators = (ast.unparse(one).partition("(")[0] for one in node.decorator_list)
-    return any(name in ("kernel", "inlined") for name in decorators)
+    return any(name in ("kernel", "inlined", "helper") for name in decorators)
 
 
 RULES = (

@@ -23,6 +23,7 @@ number_sample.py    samples of numbers and rows that do not depend on how data i
 number_sizes.py     largest magnitude and number of decimals in data, for sizing schemes
 numeral_states.py   state machine over characters, for numerals
 row_keys.py         hash keys of numbers, for sampling
+row_numbers.py      numbers in the texts of rows, without those in spans that a row excludes
 row_twins.py        rows with a duplicate in the train split
 sample_literals.py  number literals of all forms, for checking schemes
 schema.py           layout of encoded data: special tokens, columns, file names

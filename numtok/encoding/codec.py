@@ -142,12 +142,12 @@ class Codec:
     def ids(self) -> TokenIds:
         """Id ranges of number tokens and text tokens, for checking stored rows."""
         return TokenIds(
-            self.number_first,
-            self.text_first,
-            self.vocabulary_size,
-            isinstance(self.scheme, ChannelScheme),
-            is_exact(self.scheme),
-            self.policy.is_rewritten,
+            number_first=self.number_first,
+            text_first=self.text_first,
+            size=self.vocabulary_size,
+            channel=isinstance(self.scheme, ChannelScheme),
+            exact=is_exact(self.scheme),
+            written=self.policy.is_rewritten,
         )
 
     def find(self, texts: Texts) -> Spans:

@@ -30,7 +30,7 @@ class TokenIds(NamedTuple):
     size: int
     channel: bool
     exact: bool = False  # the channel is float64
-    written: bool = False  # numbers are also stored as they are in the texts
+    written: bool = False  # numbers are also stored as in the texts
 
 
 def encoded_schema(ids: TokenIds, more: Sequence[str] = ()) -> "pa.Schema":

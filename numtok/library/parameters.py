@@ -42,6 +42,8 @@ DESCRIPTIONS: Mapping[str, str] = {
     "the path of a CSV or Parquet file.",
     "race.schemes": "Specs to race: schemes for texts, heads for tables. Default: all that suit "
     "the data.",
+    "not_numbers": "Zones without numbers: names ('ids', 'dates', 'times', 'smiles', 'urls', "
+    "'versions') or regular expressions.",
     "max_line": "Longest line of an input file, in bytes.",
     "disk_limit": "Most disk space for downloads and unpacked archives, such as '20GB', or 'none'. "
     "Default: leaves 5% of the disk free, and at least 1 GiB.",

@@ -24,7 +24,7 @@ _ORDER = ("decimal=comma", *(flag for flag in SINGLE if flag != "decimal=comma")
 
 @dataclass(frozen=True)
 class PolicyEffect:
-    """What changes if a flag is added to a numeral policy.
+    """Changes in what is read if a flag is added to a numeral policy.
 
     flag
         Spec of the flag.
@@ -50,7 +50,7 @@ class PolicyEffect:
 
 @dataclass(frozen=True)
 class PolicyProposal:
-    """Effects of all flags on a sample of texts, each added to the current policy alone, and the
+    """Effects of all flags on a sample of texts, each added to the current policy, and the
     spec of the policy that is proposed."""
 
     texts: int  # with digits
@@ -177,12 +177,12 @@ def _effect(
     written = sample.data[after.starts[example] : after.ends[example]].tobytes().decode()
     value = float(after.numerals().values[example])
     return PolicyEffect(
-        flag,
-        sample.unread(before) - sample.unread(after),
-        int(changed.sum()),
-        len(np.unique(owners[changed])),
-        written,
-        value,
+        flag=flag,
+        digits=sample.unread(before) - sample.unread(after),
+        changed=int(changed.sum()),
+        texts=len(np.unique(owners[changed])),
+        example=written,
+        value=value,
     )
 
 

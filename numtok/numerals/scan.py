@@ -46,6 +46,7 @@ def is_digit_byte(c):  # type: ignore[no-untyped-def]
 
 @inlined
 def is_digit_at(data, i, end):  # type: ignore[no-untyped-def]
+    """Return whether an ASCII digit is at ``i``, before ``end``."""
     return i < end and is_digit_byte(byte_at(data, i))
 
 

@@ -109,7 +109,7 @@ def on_error(help: str, **facts: Any) -> Any:
 
 
 def numerals(**facts: Any) -> Any:
-    help = "What counts as a number: default, a preset such as eu, or flags such as percent"
+    help = "Rule for numbers: default, flags such as thousands,percent, or a preset such as eu"
     return setting(None, help, flag="numbers", formerly=("numerals",), metavar="SPEC", **facts)
 
 

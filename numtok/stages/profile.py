@@ -183,7 +183,7 @@ def run(config: Config, store: Store, progress: Progress, look: Look | None = No
         text = _text_cost(units, screening, policy, schemes[0], counts)
         policies = propose(*_first_texts(units, screening), policy)
     named = dict(zip(specs, schemes, strict=True))
-    return _profile(config, counts, named, text, policies, look)
+    return _profile(config, counts, named, look, text=text, policies=policies)
 
 
 def _policy(config: Config) -> NumeralPolicy:
@@ -290,9 +290,10 @@ def _profile(
     config: Config,
     counts: Counted,
     schemes: Mapping[str, Scheme],
+    look: Look | None,
+    *,
     text: TextCost | None,
     policies: PolicyProposal,
-    look: Look | None,
 ) -> Profile:
     """Build the result from the counts; ``schemes`` are by their specs as typed."""
     moments = _moments(counts)

@@ -226,9 +226,9 @@ def test_what_cannot_be_explained_is_one_line(numtok: Shell, says: Says) -> None
         ("--scheme", "p10,exponent=0..4", "'p10' 'exponent'", "'exponents'? Known: digits, "),
         ("--scheme", "p10,exponents=7..-8", "interval 7..-8", "must not exceed the last"),
         ("--scheme", "", "scheme '' is incomplete", "name[:value][,key=value...]"),
-        ("--numbers", "python", "'python'. Known: default, xval", THOUSANDS),
-        ("--numbers", "default,percent=true", "got percent=true", "thousands or percent"),
-        ("--numbers", "default:5", "'default:5'", "no value after ':'"),
+        ("--numbers", "python", "unknown numeral policy 'python'", "'thousands'"),
+        ("--numbers", "default,percent=true", "percent is yes or no", "'true'"),
+        ("--numbers", "default:5", "'default:5'", "'default'"),
     ):
         with case(given):
             says.refused(numtok("explain", "5", option, given), UsageError.exit_code, *told)
@@ -319,7 +319,7 @@ def test_a_text_is_shown_with_its_numbers_and_what_is_not_read(numtok: Shell) ->
     assert (ran.code, ran.err) == (0, "")
     lines = ran.out.splitlines()
     assert lines[0] == "flow «1,250.5» at T40 and «7»%"
-    assert ["1,250.5", "1250.5", "5-12"] in [line.split() for line in lines]
+    assert ["1,250.5", "1250.5", "5-12", "thousands"] in [line.split() for line in lines]
     assert any(line.startswith("T40 ") and "follow a letter" in line for line in lines)
     assert max(map(len, lines)) <= 80
     assert "no digits" in numtok("explain", "--text", "none").out
@@ -337,7 +337,9 @@ def test_lines_of_standard_input_are_texts(numtok: Shell, monkeypatch: pytest.Mo
     assert [row["reason"] for row in rows] == ["", "the digits follow a letter", ""]
     shown = json.loads(numtok("explain", "--text", "7% x1", "--numbers", "percent", "--json").out)
     (text,) = shown["texts"]
-    assert text["numbers"] == [{"literal": "7%", "value": 0.07, "start": 0, "end": 2}]
+    assert text["numbers"] == [
+        {"literal": "7%", "value": 0.07, "start": 0, "end": 2, "flags": ["percent"]}
+    ]
     assert [word["text"] for word in text["unread"]] == ["x1"]
 
 

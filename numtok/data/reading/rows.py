@@ -118,7 +118,8 @@ class NotNumbers(NamedTuple):
     ends: NDArray[np.int64]  # [k]
 
     def take(self, keep: NDArray[np.int64], rows: int) -> "NotNumbers":
-        """Return the spans of selected rows, as :meth:`Targets.take` does."""
+        """Return the spans of the rows at increasing indices ``keep`` (int64[k]) out of ``rows``
+        rows, which are renumbered from 0."""
         new_index = np.full(rows, -1, np.int32)
         new_index[keep] = np.arange(len(keep))
         kept = new_index[self.rows] >= 0

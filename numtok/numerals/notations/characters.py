@@ -88,7 +88,8 @@ def _exchange(data):  # type: ignore[no-untyped-def]
 def rewrite_characters(data: UInt8s, rows: Int32s, policy: NumeralPolicy) -> Rewritten:
     """Rewrite the characters of texts that a policy reads as other ones. Raises DataError if the
     result has more than 2 GiB."""
-    written = Rewritten.by(_rewrite, data, rows, 1, policy.unicode, "dash" in policy.signs)
+    options = (policy.unicode, "dash" in policy.signs)
+    written = Rewritten.by(_rewrite, data, rows, growth=1, options=options)
     if policy.decimal == "comma":
         _exchange(written.data)
     return written

@@ -17,7 +17,7 @@ _ZERO, _COMMA, _LINE = ord("0"), ord(","), ord("_")
 
 @helper
 def _separator_at(data, i, end, kind):  # type: ignore[no-untyped-def]
-    """Return the number of bytes of the separator at ``i``; 0 if there is none."""
+    """Return the number of bytes of the separator at ``i``; 0 if none."""
     if i >= end:
         return np.int64(0)
     if kind == APOSTROPHE:
@@ -29,7 +29,7 @@ def _separator_at(data, i, end, kind):  # type: ignore[no-untyped-def]
 
 @helper
 def _separator_before(data, begin, i, kind):  # type: ignore[no-untyped-def]
-    """Return the number of bytes of the separator that ends before ``i``; 0 if there is none."""
+    """Return the number of bytes of the separator that ends before ``i``; 0 if none."""
     if i <= begin:
         return np.int64(0)
     if kind == APOSTROPHE:
@@ -44,7 +44,7 @@ def groups_end(data, begin, i, j, end, kind):  # type: ignore[no-untyped-def]
     """Return the end of the digits ``data[i:j]`` and the groups after them; ``j`` if there are
     none.
 
-    As with commas, a chain of digits and separators is read as groups completely or not at all.
+    A chain of digits and separators is read as groups completely or not at all.
     """
     indian = kind == INDIAN
     if j - i > (2 if indian else 3) or byte_at(data, i) == _ZERO:

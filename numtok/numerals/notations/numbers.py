@@ -87,7 +87,7 @@ _MINUS, _PLUS, _PERCENT_SIGN, _CLOSE, _BLANK = ord("-"), ord("+"), ord("%"), ord
 _E, _X, _LOWER = ord("e"), ord("x"), 0x20
 
 
-class _Mantissa(NamedTuple):
+class _Digits(NamedTuple):
     """A number without what may follow its digits. All fields are int64."""
 
     start: Any  # with its own point
@@ -99,7 +99,7 @@ class _Mantissa(NamedTuple):
 
 
 class _Rest(NamedTuple):
-    """What follows a mantissa. All fields are int64."""
+    """The rest of a number, after its mantissa. All fields are int64."""
 
     stop: Any
     above: Any  # numerator
@@ -111,6 +111,45 @@ class _Rest(NamedTuple):
 
 
 @helper
+def _skipped(stop):  # type: ignore[no-untyped-def]
+    """Return digits that are not to be rewritten. ``stop`` is where to continue."""
+    zero = np.int64(0)
+    return _Digits(
+        start=np.int64(-1), digits=stop, whole=stop, stop=stop, is_grouped=zero, is_unit=zero
+    )
+
+
+@helper
+def _rest(stop, exponent, has_exponent, is_power):  # type: ignore[no-untyped-def]
+    """Return a rest that is not a fraction and not followed by an x."""
+    zero = np.int64(0)
+    return _Rest(
+        stop=stop,
+        above=zero,
+        below=zero,
+        exponent=exponent,
+        has_exponent=np.int64(has_exponent),
+        is_power=np.int64(is_power),
+        times=np.int64(-1),
+    )
+
+
+@helper
+def _ratio(stop, above, below):  # type: ignore[no-untyped-def]
+    """Return the rest of a fraction."""
+    zero, none = np.int64(0), np.int64(-1)
+    return _Rest(
+        stop=stop,
+        above=above,
+        below=below,
+        exponent=zero,
+        has_exponent=zero,
+        is_power=zero,
+        times=none,
+    )
+
+
+@helper
 def _point_and_digit(data, i, end):  # type: ignore[no-untyped-def]
     return i < end and byte_at(data, i) == _POINT and is_digit_at(data, i + 1, end)
 
@@ -118,7 +157,7 @@ def _point_and_digit(data, i, end):  # type: ignore[no-untyped-def]
 @helper
 def _next_anchor(data, i, end, fractions):  # type: ignore[no-untyped-def]
     """Return the offset of the first digit at or after ``i``, or of the first vulgar fraction if
-    ``fractions``; ``end`` if there is none."""
+    ``fractions``; ``end`` if none."""
     digit = next_digit(data, i, end)
     if fractions:
         k = next_high(data, i, digit)
@@ -152,24 +191,23 @@ def _plain_end(data, begin, i, end, near):  # type: ignore[no-untyped-def]
 @helper
 def _mantissa_at(data, begin, i, end, flags, fresh):  # type: ignore[no-untyped-def]
     """Return the mantissa whose first digit is at ``i``. If the digits are not to be rewritten,
-    ``start`` is -1, and ``stop`` is where to go on."""
+    ``start`` is -1, and ``stop`` is where to continue."""
     j = digits_end(data, i, end)
-    none = np.int64(-1)
     identifier = uuid_end(data, begin, i, j, end)
     if identifier > i:
-        return _Mantissa(none, j, j, identifier, np.int64(0), np.int64(0))
+        return _skipped(identifier)
     start, whole = i, j
     is_unit = False
     own_point = i > begin and byte_at(data, i - 1) == _POINT
     if own_point:
         if operand_before(data, begin, i - 1):
-            return _Mantissa(none, j, j, j, np.int64(0), np.int64(0))
+            return _skipped(j)
         start = i - 1
     elif i != fresh:
         is_letter = letter_before(data, begin, i)
         is_unit = is_letter and flags & _UNITS != 0 and unit_before(data, begin, i)
         if other_digit_before(data, begin, i) or (is_letter and not is_unit):
-            return _Mantissa(none, j, j, j, np.int64(0), np.int64(0))
+            return _skipped(j)
     is_grouped = False
     if not own_point:
         if flags & _THOUSANDS:
@@ -184,41 +222,57 @@ def _mantissa_at(data, begin, i, end, flags, fresh):  # type: ignore[no-untyped-
     if _point_and_digit(data, stop, end):  # 1.2.3
         while _point_and_digit(data, stop, end):
             stop = digits_end(data, stop + 1, end)
-        return _Mantissa(none, j, j, stop, np.int64(0), np.int64(0))
+        return _skipped(stop)
     if is_unit and not ends_quantity(data, exponent_end(data, stop, end), end):
-        return _Mantissa(none, j, j, j, np.int64(0), np.int64(0))
-    return _Mantissa(start, j, whole, stop, np.int64(is_grouped), np.int64(is_unit))
+        return _skipped(j)
+    return _Digits(
+        start=start,
+        digits=j,
+        whole=whole,
+        stop=stop,
+        is_grouped=np.int64(is_grouped),
+        is_unit=np.int64(is_unit),
+    )
 
 
 @helper
 def _rest_of(data, begin, i, number, end, flags):  # type: ignore[no-untyped-def]
     """Return what follows a mantissa whose first digit is at ``i``: at most one of a power of ten,
     a fraction, a suffix and an x."""
-    zero, none = np.int64(0), np.int64(-1)
+    zero = np.int64(0)
     stop = exponent_end(data, number.stop, end)
     if stop > number.stop:
-        return _Rest(stop, zero, zero, zero, zero, zero, none)
+        return _rest(stop, zero, False, False)
     is_integer = stop == number.digits and number.start == i
     last = byte_at(data, i - 1) if i > begin else np.uint8(0)
     if flags & _POWERS:
         exponent, after = times_power_at(data, stop, end)
         if after > stop:
-            return _Rest(after, zero, zero, exponent, np.int64(1), zero, none)
+            return _rest(after, exponent, True, False)
         exponent, after = power_at(data, i, end)
         if after > i and is_integer and last != _CARET:
-            return _Rest(after, zero, zero, exponent, np.int64(1), np.int64(1), none)
+            return _rest(after, exponent, True, True)
     if flags & _FRACTIONS and is_integer and last != _SLASH:
         above, below, after = ratio_at(data, i, stop, end)
         if below > 0:
-            return _Rest(after, above, below, zero, zero, zero, none)
+            return _ratio(after, above, below)
     if flags & _SUFFIXES:
         exponent, after = suffix_at(data, stop, end)
         if after > stop:
-            return _Rest(after, zero, zero, exponent, np.int64(1), zero, none)
+            return _rest(after, exponent, True, False)
     is_zero = is_integer and stop == i + 1 and byte_at(data, i) == _ZERO  # 0x1F
     is_x = stop < end and byte_at(data, stop) | _LOWER == _X and is_digit_at(data, stop + 1, end)
-    times = stop if flags & _DIMENSIONS and is_x and not is_zero else none
-    return _Rest(stop, zero, zero, zero, zero, zero, times)
+    if not (flags & _DIMENSIONS and is_x) or is_zero:
+        return _rest(stop, zero, False, False)
+    return _Rest(
+        stop=stop,
+        above=zero,
+        below=zero,
+        exponent=zero,
+        has_exponent=zero,
+        is_power=zero,
+        times=stop,
+    )
 
 
 @helper
@@ -272,8 +326,8 @@ def _rewrite(data, rows, flags, near, out, out_rows, outs, out_ends, ins, in_end
                 continue
             if byte_at(data, i) >= HIGH:
                 above, below, width = vulgar_at(data, i, end)
-                number = _Mantissa(i, i, i, i, zero, zero)
-                rest = _Rest(i + width, above, below, zero, zero, zero, none)
+                number = _Digits(start=i, digits=i, whole=i, stop=i, is_grouped=zero, is_unit=zero)
+                rest = _ratio(i + width, above, below)
                 if not stands_alone(data, begin, i, rest.stop, end):
                     i = rest.stop
                     continue
@@ -345,7 +399,7 @@ def rewrite_numbers(data: UInt8s, rows: Int32s, policy: NumeralPolicy) -> Rewrit
     result has more than 2 GiB."""
     flags = sum(_FLAGS.get(flag.rpartition("=")[2], 0) for flag in policy.flags())
     growth = GROWTH if policy.fractions else 3
-    return Rewritten.by(_rewrite, data, rows, growth, flags, _neighbors(flags))
+    return Rewritten.by(_rewrite, data, rows, growth=growth, options=(flags, _neighbors(flags)))
 
 
 def _neighbors(flags: int) -> UInt8s:

@@ -32,7 +32,7 @@ _CARET, _MINUS, _PLUS = ord("^"), np.uint64(ord("-")), np.uint64(ord("+"))
 
 @helper
 def power_at(data, i, end):  # type: ignore[no-untyped-def]
-    """Return (exponent, end) of the power of ten at ``i``, ``10^5`` or ``10⁵``; (0, i) if there is
+    """Return (exponent, end) of the power of ten at ``i``, ``10^5`` or ``10⁵``; (0, i) if
     none."""
     none = np.int64(0), i
     if i + 2 >= end or byte_at(data, i) != _ONE or byte_at(data, i + 1) != _ZERO:
@@ -69,7 +69,7 @@ def power_at(data, i, end):  # type: ignore[no-untyped-def]
 @helper
 def times_power_at(data, i, end):  # type: ignore[no-untyped-def]
     """Return (exponent, end) of the multiplication by a power of ten at ``i``, as in ``× 10^5``;
-    (0, i) if there is none."""
+    (0, i) if none."""
     k = i + (i < end and byte_at(data, i) == _BLANK)
     width = width_of(_TIMES, data, k, end)
     if width == 0:
@@ -82,7 +82,7 @@ def times_power_at(data, i, end):  # type: ignore[no-untyped-def]
 
 @helper
 def suffix_at(data, i, end):  # type: ignore[no-untyped-def]
-    """Return (power of ten, end) of the suffix at ``i``; (0, i) if there is none."""
+    """Return (power of ten, end) of the suffix at ``i``; (0, i) if none."""
     for n in range(len(_WIDTHS)):
         width = _WIDTHS[n]
         same = i + width <= end

@@ -26,7 +26,7 @@ _ZERO, _POINT, _SLASH, _BLANK = ord("0"), ord("."), ord("/"), ord(" ")
 
 @helper
 def vulgar_at(data, i, end):  # type: ignore[no-untyped-def]
-    """Return (numerator, denominator, bytes) of the vulgar fraction at ``i``; (0, 0, 0) if there is
+    """Return (numerator, denominator, bytes) of the vulgar fraction at ``i``; (0, 0, 0) if
     none."""
     none = np.int64(0), np.int64(0), np.int64(0)
     if i >= end or byte_at(data, i) < HIGH:
@@ -71,7 +71,7 @@ def _value(data, i, j):  # type: ignore[no-untyped-def]
 @helper
 def ratio_at(data, i, j, end):  # type: ignore[no-untyped-def]
     """Return (numerator, denominator, end) of the fraction that begins with the digits
-    ``data[i:j]``; (0, 0, j) if there is none."""
+    ``data[i:j]``; (0, 0, j) if none."""
     none = np.int64(0), np.int64(0), j
     if j - i > _LONGEST:
         return none

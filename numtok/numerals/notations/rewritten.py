@@ -1,6 +1,6 @@
 """Rewritten texts, and the way from spans in them to spans in the original."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +28,13 @@ class Rewritten(NamedTuple):
 
     @classmethod
     def by(
-        cls, kernel: Callable[..., int], data: UInt8s, rows: Int32s, growth: int, *options: Any
+        cls,
+        kernel: Callable[..., int],
+        data: UInt8s,
+        rows: Int32s,
+        *,
+        growth: int,
+        options: Sequence[Any],
     ) -> "Rewritten":
         """Rewrite ``n`` texts with a kernel.
 
@@ -37,6 +43,8 @@ class Rewritten(NamedTuple):
             edits and the number of bytes. It returns the number of edits.
         growth
             Number of bytes written per byte read, at most.
+        options
+            Arguments of the kernel between the texts and the arrays.
 
         Raises DataError if the result has more than 2 GiB.
         """
@@ -45,7 +53,8 @@ class Rewritten(NamedTuple):
         out, out_rows = np.empty(growth * size + 1, np.uint8), np.empty_like(rows)
         edits = [np.empty(size + 1, np.int32) for _ in Edits._fields]
         written = np.zeros(1, np.int64)
-        count = kernel(data, rows, *options, out, out_rows, *edits, written)
+        arguments = (data, rows, *options, out, out_rows, *edits, written)
+        count = kernel(*arguments)
         if written[0] > np.iinfo(np.int32).max:
             raise DataError(
                 f"texts must have at most {np.iinfo(np.int32).max:,} bytes with their numbers "

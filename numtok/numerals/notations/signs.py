@@ -16,7 +16,7 @@ _MINUS, _OPEN, _BLANK = ord("-"), ord("("), ord(" ")
 @helper
 def bracket_before(data, begin, i):  # type: ignore[no-untyped-def]
     """Return the offset of the opening bracket before ``i``, with or without a currency sign behind
-    it; -1 if there is none, or if the bracket belongs to a call such as ``f(2)``."""
+    it; -1 if none, or if the bracket belongs to a call such as ``f(2)``."""
     k = i
     blank = k > begin and byte_at(data, k - 1) == _BLANK
     width = width_before(_CURRENCIES, data, begin, k - blank)
@@ -28,8 +28,8 @@ def bracket_before(data, begin, i):  # type: ignore[no-untyped-def]
 
 @helper
 def minus_after(data, begin, start, stop, end):  # type: ignore[no-untyped-def]
-    """Return the number of bytes of the minus that ends the number ``data[start:stop]``; 0 if there
-    is none, or if the number already has a sign."""
+    """Return the number of bytes of the minus that ends the number ``data[start:stop]``; 0 if
+    none, or if the number already has a sign."""
     own, width = code_at(data, stop, end)
     if own != _MINUS and own != _MINUS_SIGN:
         return np.int64(0)

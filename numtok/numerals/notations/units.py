@@ -25,7 +25,7 @@ UNITS = (
 )
 
 _CODES = codes((*CURRENCIES, *QUANTITIES, *UNITS))
-_LONGEST = 7  # letters; longer words are none of these
+_LONGEST = 7  # letters; longer words are not in the list
 _EIGHT = np.uint64(8)
 _SMALL_A, _MULTIPLES = ord("a"), tuple(b"KMBT")
 

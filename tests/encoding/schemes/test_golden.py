@@ -30,7 +30,7 @@ TEXTS = (
     "[NUM] and [\\MASK] stay; naïve déjà-vu 温度5度 'a'-5 \"-3.5\" "
     "0x1F 1.2.3 10.0.0.1 5. 5.e3 1_000",
 )
-NUMERALS = {2: "37de81e93bd25412"}
+NUMERALS = {3: "37de81e93bd25412"}
 ENCODE = {1: "a3d6e5b0628212e2"}
 
 
