@@ -459,7 +459,7 @@ def test_a_scheme_json_that_does_not_fit_is_refused(
         (("normalize",), None),
         (("scheme",), []),
         (("scheme", "exponents"), [1]),
-        (("numerals", "spec"), "thousands=maybe"),
+        (("numerals", "spec"), 3),
         (("numerals", "spec"), None),
         (("numerals", "not_numbers"), "[1]"),
         (("text_tokenizer", "state"), []),

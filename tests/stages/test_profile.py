@@ -768,7 +768,7 @@ def test_errors_are_one_line(numtok: Shell, says: Says) -> None:
         ("--on-error stop a.jsonl", 2, ["--on-error must be fail or skip", "'stop'"]),
         ("--workers 0 a.jsonl", 2, ["--workers must be at least 1 (got "]),
         ("--max-line 0 a.jsonl", 2, ["--max-line must be from 1 to 1,073,741,824 (got 0)"]),
-        ("--numbers python a.jsonl", 2, ["'python'. Known: default, xval", "--numbers thousands"]),
+        ("--numbers python a.jsonl", 2, ["unknown numeral policy 'python'"]),
         ("--scheme p11 a.jsonl", 2, ["'p11'. Did you mean 'p10'?"]),
         ("--text-field id a.jsonl", 2, ["--text-field 'id'", "Name the field that holds"]),
         ("--split test=0.1 train=a.jsonl", 2, ["--split has no effect", "inputs without split="]),
