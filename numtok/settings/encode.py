@@ -76,7 +76,7 @@ class Config(CommandSettings):
                 "encode needs either --scheme or --reuse-encoding. List schemes: numtok schemes"
             )
         for option in _ENCODING if self.like else ():
-            if getattr(self, option) not in (None, (), []):
+            if getattr(self, option) not in (None, ()):
                 flag = settings_in(Config)[option].flag
                 raise UsageError(f"--{flag} and --reuse-encoding cannot be combined. Choose one")
         super().__post_init__()

@@ -526,7 +526,7 @@ SETTINGS: tuple[tuple[list[str], int, *tuple[str, ...]], ...] = (
     ([*_P10, "--text-tokenizer", "none.json"], 2, "none.json: ", "Check the path"),
     ([*_P10, "--text-tokenizer", "./good.jsonl"], 2, "good.jsonl", "no model", "bpe:N or bytes"),
     ([*_P10, "--numbers", "xvla"], 2, "'xvla'", "Did you mean 'xval'?"),
-    ([*_P10, "--numbers", "xval,percent=yes"], 2, "'xval' has no options", "Use 'default'"),
+    ([*_P10, "--numbers", "xval,percent=yes"], 2, "'xval' has no flags", "Use 'default'"),
     (["--reuse-encoding", "none"], 2, "'none' in artifacts", "numtok ls"),
     ([*_LIKE, "--normalize", "none"], 2, "--normalize and --reuse-encoding", "Choose one"),
     ([*_LIKE, "--text-tokenizer", "bytes"], 2, "--text-tokenizer and --reuse-encoding", "Choose"),

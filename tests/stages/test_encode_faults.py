@@ -360,7 +360,8 @@ def _serve() -> None:
     importlib.import_module("numtok.encoding.text_tokenizers.words")  # imported on the way
     for line in sys.stdin:
         job = json.loads(line)
-        config = Config(**job["config"] | {"inputs": tuple(job["config"]["inputs"])})
+        settings = job["config"].items()
+        config = Config(**{k: tuple(v) if isinstance(v, list) else v for k, v in settings})
         running = {}
         for plan, root in job["runs"]:
             child = os.fork()
