@@ -360,8 +360,11 @@ def _serve() -> None:
     importlib.import_module("numtok.encoding.text_tokenizers.words")  # imported on the way
     for line in sys.stdin:
         job = json.loads(line)
-        settings = job["config"].items()
-        config = Config(**{k: tuple(v) if isinstance(v, list) else v for k, v in settings})
+        settings: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in job["config"].items()
+        }
+        config = Config(**settings)
         running = {}
         for plan, root in job["runs"]:
             child = os.fork()
