@@ -6,7 +6,7 @@ state of the scheme.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -232,7 +232,7 @@ def _sample(
         more |= batch.rows.more_columns
         # Whole batches, so that the sample depends only on the bytes of the input.
         train = in_train(batch.rows, splits)
-        chosen.append(cut(*numbers_in(train, partial(Texts.find, policy=policy))))
+        chosen.append(cut(*numbers_in(train, policy)))
         train_rows += len(train)
         size += train.texts.nbytes
         if size >= SAMPLE:

@@ -57,7 +57,7 @@ def hole_numbers(
             if (at, end) not in numbers:
                 before, after = HOLE.join(pieces[: k + 1])[-9:], HOLE.join(pieces[k + 1 :])[:9]
                 remedy = "Put spaces around it"
-                if percent and after.startswith("%"):
+                if percent and after.lstrip().startswith("%"):
                     remedy = f"A % is part of the number here, so write {HOLE} in place of both"
                 raise DataError(
                     f"{row}: {HOLE} in {before + HOLE + after!r} would not be read as a separate "

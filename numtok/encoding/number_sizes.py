@@ -5,7 +5,6 @@ Some schemes adapt their default settings to these sizes.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +12,6 @@ import numpy as np
 from numtok.data.reading.units import Unit
 from numtok.encoding.row_numbers import numbers_in
 from numtok.encoding.schemes.base import SCHEMES
-from numtok.encoding.texts import Texts
 from numtok.encoding.unit import Screening
 from numtok.numerals.column import Numerals
 from numtok.numerals.policy import NumeralPolicy
@@ -52,7 +50,7 @@ class SizeUnit:
     def __call__(self, unit: Unit) -> tuple[int, NumberSizes]:
         sizes = NumberSizes()
         for batch, _ in self.screening.batches(unit):
-            _, spans = numbers_in(batch.rows, partial(Texts.find, policy=self.policy))
+            _, spans = numbers_in(batch.rows, self.policy)
             sizes = sizes.merged(NumberSizes.of(spans.numerals()))
         return unit.index, sizes
 

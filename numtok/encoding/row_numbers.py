@@ -1,7 +1,5 @@
 """row_numbers: the numbers in the texts of rows, without those in spans that a row excludes."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from numtok.arrays import Ints
@@ -9,21 +7,20 @@ from numtok.data.reading.rows import NotNumbers, RowColumns, outside
 from numtok.data.reading.values import byte_places
 from numtok.encoding.texts import Texts
 from numtok.numerals.find import Spans
-
-#: A function that returns the numbers in texts, such as ``Codec.find``.
-Find = Callable[[Texts], Spans]
+from numtok.numerals.policy import NumeralPolicy
 
 
-def numbers_in(rows: RowColumns, find: Find) -> tuple[Texts, Spans]:
+def numbers_in(rows: RowColumns, policy: NumeralPolicy) -> tuple[Texts, Spans]:
     """Return the texts of rows, and the numbers in them that overlap no ``not_numbers`` span."""
     texts = Texts.of(rows.texts)
-    spans = find(texts)
+    spans = texts.find(policy)
     if rows.not_numbers is None:
         return texts, spans
     keep = np.ones(len(spans.starts), np.bool_)
     for start, end in _bytes_of(rows.not_numbers, texts).tolist():
-        first = np.searchsorted(spans.ends, start, side="right")
-        keep[first : np.searchsorted(spans.starts, end)] = False
+        if 0 <= start < end:  # others are reported by span_problems
+            first = np.searchsorted(spans.ends, start, side="right")
+            keep[first : np.searchsorted(spans.starts, end)] = False
     return texts, spans.take(keep)
 
 

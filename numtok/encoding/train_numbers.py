@@ -6,7 +6,6 @@ results.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -140,7 +139,7 @@ def _numbers(unit: Unit, screening: Screening, policy: NumeralPolicy) -> Iterato
     """Yield the train rows of a unit with their numbers, in batches."""
     for batch, splits in screening.batches(unit):
         rows = in_train(batch.rows, splits)
-        texts, spans = numbers_in(rows, partial(Texts.find, policy=policy))
+        texts, spans = numbers_in(rows, policy)
         yield _TrainRows(Texts.of(rows.ids), texts, spans, spans.numerals(), len(batch))
 
 

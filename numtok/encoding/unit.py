@@ -25,7 +25,7 @@ from numtok.data.reading.rows import NO_TARGETS, Categories
 from numtok.data.reading.split_rule import RESERVED, SPLIT_RULE, TRAIN, SplitRule, is_split
 from numtok.data.reading.units import Unit, read
 from numtok.encoding.codec import Codec, EncodedTexts
-from numtok.encoding.row_numbers import Find, numbers_in, span_problems
+from numtok.encoding.row_numbers import numbers_in, span_problems
 from numtok.encoding.row_twins import RowTwins, row_hashes
 from numtok.encoding.schema import INEXACT, SCHEME_FILE, TRUNCATED, encoded_schema
 from numtok.encoding.schemes.base import LOSSES, Outcome, names_of
@@ -34,6 +34,7 @@ from numtok.encoding.targets import ResolvedTargets, resolve
 from numtok.encoding.texts import Texts, offsets
 from numtok.errors import DataError
 from numtok.numerals.find import Spans
+from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.unread import UnreadDigits, count_unread
 from numtok.row import CLUSTER, FLOOR, GROUP
 from numtok.store.artifact import Output
@@ -83,8 +84,8 @@ class NumberedRows(NamedTuple):
     targets: ResolvedTargets
 
 
-def _numbered(batch: RowBatch, splits: Categories, find: Find) -> NumberedRows:
-    texts, spans = numbers_in(batch.rows, find)
+def _numbered(batch: RowBatch, splits: Categories, policy: NumeralPolicy) -> NumberedRows:
+    texts, spans = numbers_in(batch.rows, policy)
     return NumberedRows(batch, splits, texts, spans, resolve(batch.rows, texts, spans))
 
 
@@ -156,31 +157,31 @@ class Screening:
     def resolved(
         self,
         unit: Unit,
-        find: Find,
+        policy: NumeralPolicy,
         unwritable: Callable[[Texts], dict[int, str]] = lambda texts: {},
     ) -> Iterator[NumberedRows]:
         """Yield the valid rows of a unit in batches, with their numbers and targets.
 
         Rows with a target that is not a number are rejected.
 
-        find
-            Function that returns the spans of the numbers in the given texts.
+        policy
+            Numeral policy by which numbers are found.
         unwritable
             Function that finds further texts to reject. It returns the reason for each of these
             texts, keyed by the index of the text.
         """
         for batch, splits in self.batches(unit):
             # No reference is kept here: the consumer releases the texts while it works on them.
-            yield self._resolved(batch, splits, find, unwritable)
+            yield self._resolved(batch, splits, policy, unwritable)
 
     def _resolved(
         self,
         batch: RowBatch,
         splits: Categories,
-        find: Find,
+        policy: NumeralPolicy,
         unwritable: Callable[[Texts], dict[int, str]],
     ) -> NumberedRows:
-        rows = _numbered(batch, splits, find)
+        rows = _numbered(batch, splits, policy)
         problems = unwritable(rows.texts) | rows.targets.problems
         problems |= span_problems(batch.rows, rows.texts)
         if not problems:
@@ -189,7 +190,7 @@ class Screening:
         self.refuse(bad)
         batch.rejected += bad
         keep = np.setdiff1d(np.arange(len(batch)), list(problems))
-        return _numbered(batch.take(keep), splits.take(keep), find)
+        return _numbered(batch.take(keep), splits.take(keep), policy)
 
     def refuse(self, rejected: list[RejectedRow]) -> None:
         """Raise DataError for the first rejected row. Do nothing if ``rejected`` is empty or
@@ -236,12 +237,13 @@ class EncodeUnit:
         unread = UnreadDigits()
         unseen: set[str] = set()
         twins = RowTwins()
+        codec = self.codec
         rejected = RejectedRows(self.draft, unit.index)
         with rejected, Shards(self.draft, unit.index, apart=CLIPPED) as shards:
-            for rows in self.screening.resolved(unit, self.codec.find, self.codec.text.unwritable):
+            for rows in self.screening.resolved(unit, codec.policy, codec.text.unwritable):
                 batch, splits, texts, spans, targets = rows
                 rejected.write(batch.rejected)
-                encoded = self.codec.encode(texts, spans, targets.answers)
+                encoded = codec.encode(texts, spans, targets.answers)
                 unread.merge(count_unread(texts.data, texts.rows, spans.starts, spans.ends))
                 numbers += len(encoded.numbers)
                 tokens += len(encoded.tokens)

@@ -74,7 +74,7 @@ def find(data: UInt8s, rows: Int32s, policy: NumeralPolicy) -> Spans:
 
 def _found(data: UInt8s, rows: Int32s, policy: NumeralPolicy) -> Spans:
     """Return the numbers in a column of texts, also those in zones."""
-    from numtok.numerals.scan import scan
+    from numtok.numerals.scan import scan  # late: decoding needs no numba
 
     if not policy.is_rewritten:
         starts, ends, counts = scan(data, rows, policy)

@@ -3,20 +3,24 @@
 No policy is ever chosen without the user: :class:`PolicyEffect` says what each would change.
 """
 
-from collections.abc import Iterable
+import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from numtok.arrays import Bools, Int32s, UInt8s
+from numtok.arrays import Bools, Floats, Int32s, UInt8s
 from numtok.numerals.find import Spans, find
+from numtok.numerals.notations.characters import rewrite_characters
 from numtok.numerals.policy import PRESETS, SINGLE, NumeralPolicy
 from numtok.numerals.unread import count_unread
 
 #: A flag is proposed if it changes the numbers of this fraction of the texts with digits.
 LEAST = 0.05
 _SHOWN = 20  # numbers among which an example is chosen
+_COMMA = re.compile(",")
+_NOT_THREE_DECIMALS = re.compile(r"\.(?![0-9]{3}(?![0-9]))")
 
 # The flags in the order in which they are tried: decimal=comma decides what others mean.
 _ORDER = ("decimal=comma", *(flag for flag in SINGLE if flag != "decimal=comma"))
@@ -51,19 +55,28 @@ class PolicyEffect:
 @dataclass(frozen=True)
 class PolicyProposal:
     """Effects of all flags on a sample of texts, each added to the current policy, and the
-    spec of the policy that is proposed."""
+    policy that is proposed. Policies are specs."""
 
+    current: str
     texts: int  # with digits
     effects: tuple[PolicyEffect, ...]
     proposed: str
+
+
+class _Reading(NamedTuple):
+    """Numbers in a sample of texts, and their values float64[numbers]."""
+
+    spans: Spans
+    values: Floats
 
 
 class _Sample(NamedTuple):
     data: UInt8s
     rows: Int32s
 
-    def find(self, policy: NumeralPolicy) -> Spans:
-        return find(self.data, self.rows, policy)
+    def read(self, policy: NumeralPolicy) -> _Reading:
+        spans = find(self.data, self.rows, policy)
+        return _Reading(spans, spans.numerals().values)
 
     def unread(self, spans: Spans) -> int:
         return count_unread(self.data, self.rows, spans.starts, spans.ends).unread
@@ -77,10 +90,10 @@ def policy_for(text: str) -> NumeralPolicy | None:
     ('thousands', None, None)
     """
     data = np.frombuffer(text.encode(errors="replace"), np.uint8)
-    whole = _Sample(data, np.array([0, len(data)], np.int32))
+    whole = data, np.array([0, len(data)], np.int32)
 
     def reads(policy: NumeralPolicy) -> bool:
-        spans = whole.find(policy)
+        spans = find(*whole, policy)
         return (spans.starts.tolist(), spans.ends.tolist()) == ([0], [len(data)])
 
     if reads(NumeralPolicy()):
@@ -111,99 +124,87 @@ def propose(data: UInt8s, rows: Int32s, policy: NumeralPolicy) -> PolicyProposal
     'decimal=comma'
     """
     sample = _Sample(data, rows)
-    with_digits = _texts_with_digits(sample)
+    texts = _texts_with_digits(sample)
     if policy.rule != "default":
-        return PolicyProposal(with_digits, (), policy.spec())
-    spans = sample.find(policy)
+        return PolicyProposal(policy.spec(), texts, (), policy.spec())
+    reading = sample.read(policy)
     flags = [flag for flag in SINGLE if flag not in policy.flags()]
     if "decimal=comma" in flags and not _has_decimal_commas(sample, policy):
         flags.remove("decimal=comma")  # it would change every number with a point
-    found = (_effect(sample, spans, policy, flag) for flag in flags)
+    found = (_effect(sample, reading, policy, flag) for flag in flags)
     effects = tuple(effect for effect in found if effect is not None)
-    tried = {effect.flag for effect in effects}
-    proposed = _proposed(sample, policy, tried, with_digits)
-    return PolicyProposal(with_digits, effects, proposed.spec())
+    # With decimal commas, points may turn out to be group marks.
+    tried = {effect.flag for effect in effects} | {"thousands"}
+    proposed = _proposed(sample, policy, tried, LEAST * texts)
+    return PolicyProposal(policy.spec(), texts, effects, proposed.spec())
 
 
 def _proposed(
-    sample: _Sample, policy: NumeralPolicy, flags: Iterable[str], texts: int
+    sample: _Sample, policy: NumeralPolicy, flags: Collection[str], least: float
 ) -> NumeralPolicy:
-    # With decimal commas, points may turn out to be group marks.
-    tried = [flag for flag in _ORDER if flag in flags or flag == "thousands"]
-    proposed = policy
-    for flag in tried:
-        effect = _effect(sample, sample.find(proposed), proposed, flag)
-        if effect is not None and effect.texts >= LEAST * texts:
+    """Return the policy with those of the flags that change numbers in at least ``least`` texts."""
+    proposed, reading = policy, sample.read(policy)
+    for flag in _ORDER:
+        effect = _effect(sample, reading, proposed, flag) if flag in flags else None
+        if effect is not None and effect.texts >= least:
             proposed = proposed.having(flag)
+            reading = sample.read(proposed)
     for flag in proposed.flags():  # those that another one made superfluous
         rest = proposed.without(flag)
-        changed = _differs(sample.find(proposed), sample.find(rest))
-        if flag not in policy.flags() and not changed.any():
+        if flag not in policy.flags() and not _differs(reading, sample.read(rest)).any():
             proposed = rest
     return proposed
 
 
 def _has_decimal_commas(sample: _Sample, policy: NumeralPolicy) -> bool:
     """Return whether more numbers have decimal commas than commas between groups."""
-    decimal = sample.find(policy.having("decimal=comma"))
-    grouped = sample.find(policy.having("thousands"))
-    return _count(decimal, b".", not_three=True) > _count(grouped, b",", not_three=False)
+    decimal = sample.read(policy.having("decimal=comma")).spans
+    grouped = sample.read(policy.having("thousands")).spans
+    return _matching(decimal, _NOT_THREE_DECIMALS) > _matching(grouped, _COMMA)
 
 
-def _count(spans: Spans, mark: bytes, not_three: bool) -> int:
-    """Return the number of literals with a mark; with ``not_three``, those in which a number of
-    digits other than three follows the mark."""
-    data, starts, ends = spans.literals
-    count = 0
-    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-        literal = data[start:end].tobytes()
-        _, found, after = literal.partition(mark)
-        digits = len(after) - len(after.lstrip(b"0123456789"))
-        count += bool(found) and not (not_three and digits == 3)
-    return count
+def _matching(spans: Spans, pattern: "re.Pattern[str]") -> int:
+    """Return the number of literals in which a pattern occurs."""
+    literals = map(spans.literals.at, range(len(spans.starts)))
+    return sum(pattern.search(literal) is not None for literal in literals)
 
 
 def _effect(
-    sample: _Sample, before: Spans, policy: NumeralPolicy, flag: str
+    sample: _Sample, before: _Reading, policy: NumeralPolicy, flag: str
 ) -> PolicyEffect | None:
     """Return the effect of a flag, or None if it changes nothing."""
-    after = sample.find(policy.having(flag))
+    after = sample.read(policy.having(flag))
     changed = _differs(after, before)
     if not changed.any():
         return None
-    owners = np.repeat(np.arange(len(after.counts)), after.counts)
+    starts, ends, counts, _ = after.spans
+    owners = np.repeat(np.arange(len(counts)), counts)
     some = np.flatnonzero(changed)[:_SHOWN]
-    example = int(some[np.argmax((after.ends - after.starts)[some])])
-    written = sample.data[after.starts[example] : after.ends[example]].tobytes().decode()
-    value = float(after.numerals().values[example])
+    example = int(some[np.argmax((ends - starts)[some])])
     return PolicyEffect(
         flag=flag,
-        digits=sample.unread(before) - sample.unread(after),
+        digits=sample.unread(before.spans) - sample.unread(after.spans),
         changed=int(changed.sum()),
         texts=len(np.unique(owners[changed])),
-        example=written,
-        value=value,
+        example=sample.data[starts[example] : ends[example]].tobytes().decode(),
+        value=float(after.values[example]),
     )
 
 
-def _differs(after: Spans, before: Spans) -> Bools:
+def _differs(after: _Reading, before: _Reading) -> Bools:
     """Return which numbers of ``after`` are not in ``before`` with the same value, bool[n]."""
-    index = np.searchsorted(before.starts, after.starts)
-    inside = index < len(before.starts)
-    at = np.minimum(index, max(len(before.starts) - 1, 0))
-    if not len(before.starts):
-        return np.ones(len(after.starts), np.bool_)
-    same = inside & (before.starts[at] == after.starts) & (before.ends[at] == after.ends)
-    values, former = after.numerals().values, before.numerals().values[at]
-    differs: Bools = ~(same & ((values == former) | (np.isnan(values) & np.isnan(former))))
-    return differs
+    starts, ends = before.spans.starts, before.spans.ends
+    if not len(starts):
+        return np.ones(len(after.values), np.bool_)
+    # The number of ``before`` that begins at or after each number, or the last one.
+    at = np.minimum(np.searchsorted(starts, after.spans.starts), len(starts) - 1)
+    same = (starts[at] == after.spans.starts) & (ends[at] == after.spans.ends)
+    return np.asarray(~(same & (before.values[at] == after.values)))
 
 
 def _texts_with_digits(sample: _Sample) -> int:
     """Return the number of texts that contain a digit of any script."""
-    runs = count_unread(sample.data, sample.rows, np.empty(0, np.int32), np.empty(0, np.int32))
-    if not runs.digits:
-        return 0
-    is_digit = (sample.data >= ord("0")) & (sample.data <= ord("9")) | (sample.data >= 0x80)
+    ascii = rewrite_characters(*sample, NumeralPolicy(unicode=True))
+    is_digit = (ascii.data >= ord("0")) & (ascii.data <= ord("9"))
     before = np.concatenate([[0], np.cumsum(is_digit)])
-    return int((np.diff(before[sample.rows]) > 0).sum())
+    return int((np.diff(before[ascii.rows]) > 0).sum())

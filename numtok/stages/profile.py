@@ -16,7 +16,7 @@ workers.
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial, reduce
 from pathlib import Path
 
@@ -25,6 +25,7 @@ import numpy as np
 from numtok import files
 from numtok.analysis.profiling.field_profile import HIGH_LEVEL, FieldProfile, field_profile
 from numtok.analysis.profiling.field_statistics import MOST_DIGITS
+from numtok.analysis.profiling.first_rows import TextCost, first_texts, text_cost
 from numtok.analysis.profiling.notations import notation_notes
 from numtok.analysis.profiling.recommendation import (
     AROUND_THE_MEAN,
@@ -49,32 +50,22 @@ from numtok.data.reading.split_rule import TRAIN, SplitRule
 from numtok.data.reading.streams import Spool
 from numtok.data.reading.units import UNIT, Unit, least_units, plan
 from numtok.encoding.fields.places import OTHER
-from numtok.encoding.fit_codec import Unfitted, no_rows
-from numtok.encoding.normalizers.base import NORMALIZERS, Moments
+from numtok.encoding.fit_codec import no_rows
+from numtok.encoding.normalizers.base import Moments
 from numtok.encoding.number_sizes import NumberSizes, is_sized
-from numtok.encoding.row_numbers import numbers_in
-from numtok.encoding.schema import SPECIALS
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes.base import SCHEMES, Scheme, fitted, needs_sample
-from numtok.encoding.segments import cut
-from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
-from numtok.encoding.texts import Texts, joined
 from numtok.encoding.unit import Screening
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.proposals import PolicyProposal, propose
-from numtok.registry import spec_of
 from numtok.settings.profile import Config as Config
 from numtok.store.engines.engine import Engine, engine_for
-from numtok.store.engines.local import Workers
 from numtok.store.quota import Quota
 from numtok.store.store import Store
 
 MOST_FIELDS = 64  # further fields, with the fewest numbers, are merged into one
-POLICY_SAMPLE = 1 << 20  # bytes of texts on which numeral policies are compared, about
-TEXT_SAMPLE = 4 << 20  # approximate bytes of rows whose text is tokenized
 _NEARLY_ALL = 0.95
 _FLOAT64_DIGITS = 17  # enough to distinguish any two float64 values
-_TEXT_TOKENIZER = "words"  # the default of encode
 
 #: Called with the activity, the bytes of input done, their total, and the rows done.
 Progress = Callable[[str, int, int, int], None]
@@ -102,17 +93,6 @@ class SchemeProfile:
     problem: str
 
 
-@dataclass(frozen=True)
-class TextCost:
-    """Token cost of the text between numbers with the default text tokenizer. Unless ``exact`` is
-    True, the cost is estimated from the first rows."""
-
-    tokenizer: str
-    tokens_per_row: float
-    vocabulary: int  # including special tokens
-    exact: bool
-
-
 @dataclass(frozen=True, kw_only=True)
 class Profile:
     """Result of ``numtok profile``.
@@ -138,8 +118,7 @@ class Profile:
     warnings: tuple[ProfileWarning, ...]
     lossless: tuple[str, ...]  # schemes that certainly decode every number exactly
     notes: tuple[str, ...]
-    numbers_read_by: str  # spec of the numeral policy
-    policies: PolicyProposal  # what further flags of --numbers would change in the first texts
+    policies: PolicyProposal  # what other flags of --numbers would change in the first texts
     recommended: str | None
     recommended_normalize: str | None  # None for the scheme's default
     value_normalize: str  # advice for schemes that encode each number as one value
@@ -158,7 +137,9 @@ def run(config: Config, store: Store, progress: Progress, look: Look | None = No
     """
     specs = _specs(config.schemes)
     schemes = [scheme_of(spec) for spec in specs]
-    policy = _policy(config)
+    # auto asks for a proposal, which every profile has.
+    spec = "default" if config.numerals in (None, "auto") else config.numerals
+    policy = NumeralPolicy.parse(spec, config.not_numbers)
     rule = SplitRule.parse(config.split) if config.split else None
     reading = ReadingOptions(config.text_field, config.max_line)
     screening = Screening(reading, rule, config.on_error == "skip")
@@ -180,16 +161,10 @@ def run(config: Config, store: Store, progress: Progress, look: Look | None = No
         if not counts.rows:
             raise no_rows(counts.rejected)
         schemes = [fitted(scheme, counts.learnt.literals()) for scheme in schemes]
-        text = _text_cost(units, screening, policy, schemes[0], counts)
-        policies = propose(*_first_texts(units, screening), policy)
+        text = text_cost(units, screening, policy, schemes[0], counts)
+        policies = propose(*first_texts(units, screening), policy)
     named = dict(zip(specs, schemes, strict=True))
     return _profile(config, counts, named, look, text=text, policies=policies)
-
-
-def _policy(config: Config) -> NumeralPolicy:
-    """Return the numeral policy; the default for ``auto``, which asks for a proposal."""
-    spec = "default" if config.numerals in (None, "auto") else config.numerals
-    return NumeralPolicy.parse(spec, config.not_numbers)
 
 
 def _specs(named: Sequence[str]) -> list[str]:
@@ -234,56 +209,6 @@ def _count(
                 following += 1
 
     return merged(in_order())
-
-
-def _first_texts(units: Sequence[Unit], screening: Screening) -> Texts:
-    """Return the first texts, about 1 MiB."""
-    unchecked = replace(screening, reading=replace(screening.reading, checked=False))
-    chosen, size = [], 0
-    for batch, _ in (item for unit in units for item in unchecked.batches(unit)):
-        texts = Texts.of(batch.rows.texts)
-        rows = 1 + int(np.searchsorted(texts.rows, int(texts.rows[0]) + POLICY_SAMPLE))
-        chosen.append(texts._replace(rows=texts.rows[:rows]))
-        size += int(chosen[-1].rows[-1] - chosen[-1].rows[0])
-        if size >= POLICY_SAMPLE:
-            break
-    return joined(chosen)
-
-
-def _text_cost(
-    units: Sequence[Unit],
-    screening: Screening,
-    policy: NumeralPolicy,
-    scheme: Scheme,
-    counts: Counted,
-) -> TextCost | None:
-    """Fit the default text tokenizer as ``encode`` does, and tokenize the first rows.
-
-    None if there is no train split to fit it on, or no row has numbers.
-    """
-    if not counts.splits[TRAIN] or not counts.rows_with_numbers:
-        return None
-    unchecked = replace(screening, reading=replace(screening.reading, checked=False))
-    tokenizer = TEXT_TOKENIZERS.build(_TEXT_TOKENIZER)
-    unfitted = Unfitted(
-        scheme=scheme,
-        policy=policy,
-        normalizer=NORMALIZERS.build("none"),
-        text_tokenizer=tokenizer,
-        text=None,
-    )
-    codec, _, _ = unfitted.fit(units, unchecked, Workers(1), lambda what: lambda size, rows: None)
-    tokens = rows = size = 0
-    for batch, _ in (item for unit in units for item in unchecked.batches(unit)):
-        texts, spans = numbers_in(batch.rows, partial(Texts.find, policy=policy))
-        pieces = cut(texts, spans)
-        tokens += len(codec.text.encode(pieces).ids)
-        rows += len(batch)
-        size += len(texts.data)
-        if size >= TEXT_SAMPLE:
-            break
-    vocabulary = len(codec.text.vocabulary()) + len(SPECIALS)
-    return TextCost(spec_of(tokenizer), tokens / rows, vocabulary, rows == counts.rows)
 
 
 def _profile(
@@ -335,7 +260,6 @@ def _profile(
         warnings=tuple(profile_warnings(tried, fields, numbers)),
         lossless=tuple(result.spec for result in tried if _lossless(result)),
         notes=tuple(_notes(counts, fields.values(), advised)),
-        numbers_read_by=_policy(config).spec(),
         policies=policies,
         recommended=first.spec if first else None,
         recommended_normalize=advised if first and scales_values(first.scheme) else None,

@@ -2,6 +2,7 @@
 
 field_profile.py     description of the numbers in one field
 field_statistics.py  statistics of the numbers in each field, computed in one pass
+first_rows.py        the first texts, and the token cost of the text between their numbers
 notations.py         notations that no policy interprets, such as <0.1: counts and notes
 recommendation.py    choice of the scheme to try first
 scheme_error.py      token counts and errors of a scheme on the numbers in each field

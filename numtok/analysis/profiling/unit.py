@@ -6,7 +6,6 @@ A unit is a part of the input that one worker reads (:class:`numtok.data.reading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -176,8 +175,8 @@ class ProfileUnit:
     learning: bool
 
     def __call__(self, unit: Unit) -> tuple[int, Counted]:
-        counting, find = Counting(self.learning), partial(Texts.find, policy=self.policy)
-        for batch, splits, texts, spans, targets in self.screening.resolved(unit, find):
+        counting = Counting(self.learning)
+        for batch, splits, texts, spans, targets in self.screening.resolved(unit, self.policy):
             counting.add(Texts.of(batch.rows.ids), texts, spans, targets, splits)
             counting.counted.rejected += len(batch.rejected)
             batch.release()

@@ -118,7 +118,7 @@ def policies_sheet(profile: Profile) -> Sheet:
         for effect in policies.effects
     ]
     note = f"digits: more in numbers; rows: of the first {policies.texts:,} with digits"
-    if policies.proposed != profile.numbers_read_by:
+    if policies.proposed != policies.current:
         note += f"\nproposed: --numbers {policies.proposed}"
     columns = ("--numbers", "digits", "numbers", "rows", "example", "read as")
     return Sheet("what other notations would change", columns, rows, note=note, words=("example",))

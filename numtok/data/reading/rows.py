@@ -80,6 +80,13 @@ class Categories(NamedTuple):
         return pa.DictionaryArray.from_arrays(codes, strings(self.names)).dictionary_decode()
 
 
+def _renumbered(rows: NDArray[np.int32], keep: NDArray[np.int64], count: int) -> NDArray[np.int32]:
+    """Return rows as indices among those that are kept, out of ``count``; -1 for the others."""
+    new_index = np.full(count, -1, np.int32)
+    new_index[keep] = np.arange(len(keep))
+    return new_index[rows]
+
+
 class Targets(NamedTuple):
     """The ``k`` targets in a set of rows, as columns. A target is a named span of a text."""
 
@@ -97,9 +104,7 @@ class Targets(NamedTuple):
         rows
             Number of rows before the selection.
         """
-        new_index = np.full(rows, -1, np.int32)
-        new_index[keep] = np.arange(len(keep))
-        indices = new_index[self.rows]
+        indices = _renumbered(self.rows, keep, rows)
         kept = indices >= 0
         return Targets(
             indices[kept],
@@ -120,10 +125,9 @@ class NotNumbers(NamedTuple):
     def take(self, keep: NDArray[np.int64], rows: int) -> "NotNumbers":
         """Return the spans of the rows at increasing indices ``keep`` (int64[k]) out of ``rows``
         rows, which are renumbered from 0."""
-        new_index = np.full(rows, -1, np.int32)
-        new_index[keep] = np.arange(len(keep))
-        kept = new_index[self.rows] >= 0
-        return NotNumbers(new_index[self.rows][kept], self.starts[kept], self.ends[kept])
+        indices = _renumbered(self.rows, keep, rows)
+        kept = indices >= 0
+        return NotNumbers(indices[kept], self.starts[kept], self.ends[kept])
 
 
 NO_TARGETS = Targets(

@@ -102,12 +102,13 @@ class _Rest(NamedTuple):
     """The rest of a number, after its mantissa. All fields are int64."""
 
     stop: Any
-    above: Any  # numerator
-    below: Any  # denominator; 0 for no fraction
-    exponent: Any
-    has_exponent: Any
-    is_power: Any  # 10^5: the mantissa is 1
-    times: Any  # offset of the x between two dimensions; -1 if none
+    kind: Any  # a kind below
+    first: Any  # exponent of a power or a suffix; numerator of a fraction
+    second: Any  # denominator of a fraction
+
+
+# Kinds of rests. The mantissa of a bare power, 10^5, is 1.
+_NONE, _SCALED, _BARE_POWER, _RATIO, _TIMES = range(5)
 
 
 @helper
@@ -116,36 +117,6 @@ def _skipped(stop):  # type: ignore[no-untyped-def]
     zero = np.int64(0)
     return _Digits(
         start=np.int64(-1), digits=stop, whole=stop, stop=stop, is_grouped=zero, is_unit=zero
-    )
-
-
-@helper
-def _rest(stop, exponent, has_exponent, is_power):  # type: ignore[no-untyped-def]
-    """Return a rest that is not a fraction and not followed by an x."""
-    zero = np.int64(0)
-    return _Rest(
-        stop=stop,
-        above=zero,
-        below=zero,
-        exponent=exponent,
-        has_exponent=np.int64(has_exponent),
-        is_power=np.int64(is_power),
-        times=np.int64(-1),
-    )
-
-
-@helper
-def _ratio(stop, above, below):  # type: ignore[no-untyped-def]
-    """Return the rest of a fraction."""
-    zero, none = np.int64(0), np.int64(-1)
-    return _Rest(
-        stop=stop,
-        above=above,
-        below=below,
-        exponent=zero,
-        has_exponent=zero,
-        is_power=zero,
-        times=none,
     )
 
 
@@ -239,48 +210,40 @@ def _mantissa_at(data, begin, i, end, flags, fresh):  # type: ignore[no-untyped-
 def _rest_of(data, begin, i, number, end, flags):  # type: ignore[no-untyped-def]
     """Return what follows a mantissa whose first digit is at ``i``: at most one of a power of ten,
     a fraction, a suffix and an x."""
-    zero = np.int64(0)
+    zero, none = np.int64(0), np.int64(_NONE)
     stop = exponent_end(data, number.stop, end)
     if stop > number.stop:
-        return _rest(stop, zero, False, False)
+        return _Rest(stop, none, zero, zero)
     is_integer = stop == number.digits and number.start == i
     last = byte_at(data, i - 1) if i > begin else np.uint8(0)
     if flags & _POWERS:
         exponent, after = times_power_at(data, stop, end)
         if after > stop:
-            return _rest(after, exponent, True, False)
+            return _Rest(after, np.int64(_SCALED), exponent, zero)
         exponent, after = power_at(data, i, end)
         if after > i and is_integer and last != _CARET:
-            return _rest(after, exponent, True, True)
+            return _Rest(after, np.int64(_BARE_POWER), exponent, zero)
     if flags & _FRACTIONS and is_integer and last != _SLASH:
         above, below, after = ratio_at(data, i, stop, end)
         if below > 0:
-            return _ratio(after, above, below)
+            return _Rest(after, np.int64(_RATIO), above, below)
     if flags & _SUFFIXES:
         exponent, after = suffix_at(data, stop, end)
         if after > stop:
-            return _rest(after, exponent, True, False)
+            return _Rest(after, np.int64(_SCALED), exponent, zero)
     is_zero = is_integer and stop == i + 1 and byte_at(data, i) == _ZERO  # 0x1F
     is_x = stop < end and byte_at(data, stop) | _LOWER == _X and is_digit_at(data, stop + 1, end)
-    if not (flags & _DIMENSIONS and is_x) or is_zero:
-        return _rest(stop, zero, False, False)
-    return _Rest(
-        stop=stop,
-        above=zero,
-        below=zero,
-        exponent=zero,
-        has_exponent=zero,
-        is_power=zero,
-        times=stop,
-    )
+    is_times = flags & _DIMENSIONS and is_x and not is_zero
+    return _Rest(stop, np.int64(_TIMES) if is_times else none, zero, zero)
 
 
 @helper
-def _write(data, out, o, number, rest, end):  # type: ignore[no-untyped-def]
+def _write(data, out, o, number, rest):  # type: ignore[no-untyped-def]
     """Write a number in the notation of the scanner at ``o``, and return its end."""
-    if rest.below > 0:
-        return write_ratio(out, o, rest.above, rest.below)
-    if rest.is_power:
+    if rest.kind == _RATIO:
+        return write_ratio(out, o, rest.first, rest.second)
+    is_scaled = rest.kind == _SCALED or rest.kind == _BARE_POWER
+    if rest.kind == _BARE_POWER:
         out[o] = _ONE
         o += 1
     else:
@@ -288,14 +251,14 @@ def _write(data, out, o, number, rest, end):  # type: ignore[no-untyped-def]
             if not number.is_grouped or is_digit_byte(byte_at(data, k)):
                 out[o] = byte_at(data, k)
                 o += 1
-        after = number.stop if rest.has_exponent else rest.stop
+        after = number.stop if is_scaled else rest.stop
         copy_bytes(out, o, data, number.whole, after - number.whole)
         o += after - number.whole
-    if rest.has_exponent:
+    if is_scaled:
         # With a sign, because digits with a bare exponent can be a hash.
         out[o] = _E
-        out[o + 1] = _MINUS if rest.exponent < 0 else _PLUS
-        o = write_integer(out, o + 2, abs(rest.exponent))
+        out[o + 1] = _MINUS if rest.first < 0 else _PLUS
+        o = write_integer(out, o + 2, abs(rest.first))
     return o
 
 
@@ -327,7 +290,7 @@ def _rewrite(data, rows, flags, near, out, out_rows, outs, out_ends, ins, in_end
             if byte_at(data, i) >= HIGH:
                 above, below, width = vulgar_at(data, i, end)
                 number = _Digits(start=i, digits=i, whole=i, stop=i, is_grouped=zero, is_unit=zero)
-                rest = _ratio(i + width, above, below)
+                rest = _Rest(i + width, np.int64(_RATIO), above, below)
                 if not stands_alone(data, begin, i, rest.stop, end):
                     i = rest.stop
                     continue
@@ -366,14 +329,15 @@ def _rewrite(data, rows, flags, near, out, out_rows, outs, out_ends, ins, in_end
                 edits += 1
                 o += 1
             i = rest.stop
-            if number.is_grouped or rest.below or rest.has_exponent or is_spaced or minus:
+            is_other = _SCALED <= rest.kind <= _RATIO
+            if number.is_grouped or is_other or is_spaced or minus:
                 copy_bytes(out, o, data, copied, first - copied)
                 o += first - copied
                 outs[edits] = o
                 if minus:
                     out[o] = _MINUS
                     o += 1
-                o = _write(data, out, o, number, rest, end)
+                o = _write(data, out, o, number, rest)
                 if is_percent:
                     out[o] = _PERCENT_SIGN
                     o += 1
@@ -381,12 +345,12 @@ def _rewrite(data, rows, flags, near, out, out_rows, outs, out_ends, ins, in_end
                 ins[edits], in_ends[edits] = first, stop
                 edits += 1
                 copied = i = stop
-            if rest.times >= 0:
-                copy_bytes(out, o, data, copied, rest.times - copied)
-                o += rest.times - copied
+            if rest.kind == _TIMES:
+                copy_bytes(out, o, data, copied, rest.stop - copied)
+                o += rest.stop - copied
                 out[o] = _BLANK
                 o += 1
-                copied = fresh = rest.times + 1
+                copied = fresh = rest.stop + 1
         copy_bytes(out, o, data, copied, end - copied)
         o += end - copied
     out_rows[len(rows) - 1] = o
