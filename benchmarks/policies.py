@@ -68,9 +68,9 @@ def main() -> None:
     for spec in specs:
         cells = []
         for name, texts in columns.items():
-            own = times[name]
-            speed = len(texts.data) / 1e6 / own[spec]
-            cells.append(f"{speed:>6.0f} MB/s {own['default'] / own[spec]:.2f}")
+            took = times[name]
+            speed = len(texts.data) / 1e6 / took[spec]
+            cells.append(f"{speed:>6.0f} MB/s {took['default'] / took[spec]:.2f}")
         print(spec.ljust(22), *(f"{cell:>16}" for cell in cells))
 
 
