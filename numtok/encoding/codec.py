@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from numtok import files
 from numtok.arrays import Bools, Floats, Int32s, UInt8s, UInt32s
+from numtok.data.records.template import RowTemplate
 from numtok.encoding.channel import beyond_digits, beyond_float64, inexact, normalized
 from numtok.encoding.normalizers.base import Constants, FittedNormalizer, stored_normalizer
 from numtok.encoding.schema import SCHEME_FILE, SPECIALS, TokenIds
@@ -81,6 +82,7 @@ class _SchemeFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     normalize: dict[str, Value]
     text_tokenizer: dict[str, Value]
     vocabulary: _Vocabulary
+    template: RowTemplate | None = None
 
 
 _SCHEME = StoredJson(name=SCHEME_FILE, kind=_SchemeFile, limit=LARGEST, newest=FORMAT)
@@ -109,13 +111,17 @@ class EncodedTexts(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class Codec:
     """Converts texts to tokens and back. A codec is immutable and identified by its
-    :attr:`digest`."""
+    :attr:`digest`.
+
+    ``template`` is the template by which records became texts; None if the data were texts.
+    """
 
     scheme: Scheme
     policy: NumeralPolicy
     normalizer: FittedNormalizer
     text_tokenizer: TextTokenizer
     text: FittedTokenizer
+    template: RowTemplate | None = None
 
     @cached_property
     def number_first(self) -> int:
@@ -388,6 +394,8 @@ class Codec:
             "text_tokenizer": settings_of(self.text_tokenizer) | {"state": self.text.state()},
             "vocabulary": self.vocabulary(),
         }
+        if self.template is not None:
+            content["template"] = msgspec.to_builtins(self.template)
         return json.dumps(content, ensure_ascii=False, indent=1).encode()
 
     @classmethod
@@ -427,6 +435,7 @@ class Codec:
                 normalizer=stored_normalizer(convert(normalize, Settings), constants),
                 text_tokenizer=tokenizer,
                 text=fitted,
+                template=stored.template,
             )
         if _Vocabulary(**codec.vocabulary()) != stored.vocabulary:
             raise UsageError(

@@ -10,12 +10,14 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from numtok.data.reading.batches import RowBatch
 from numtok.data.reading.rows import Categories
 from numtok.data.reading.split_rule import TRAIN
 from numtok.data.reading.units import Unit
+from numtok.data.records.template import RowTemplate
 from numtok.encoding.channel import normalized
 from numtok.encoding.codec import Codec
 from numtok.encoding.model_folder import PREFIX
@@ -78,14 +80,18 @@ class FittedCodec(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Unfitted:
-    """Codec settings before fitting. ``text`` is None unless the text tokenizer was read from a
-    file or a model, and therefore already has a vocabulary."""
+    """Codec settings before fitting.
+
+    ``text`` is None unless the text tokenizer was read from a file or a model, and therefore
+    already has a vocabulary. ``template`` is None unless the texts were rendered from records.
+    """
 
     scheme: Scheme
     policy: NumeralPolicy
     normalizer: Normalizer
     text_tokenizer: TextTokenizer
     text: FittedTokenizer | None
+    template: RowTemplate | None = None
 
     @classmethod
     def of(
@@ -131,7 +137,7 @@ class Unfitted:
             "numerals": self.policy.settings(),
             "normalize": settings_of(self.normalizer),
             "text_tokenizer": settings_of(self.text_tokenizer),
-        }
+        } | ({} if self.template is None else {"template": msgspec.to_builtins(self.template)})
 
     def fit(
         self,
@@ -199,6 +205,7 @@ class Unfitted:
             normalizer=normalizer,
             text_tokenizer=self.text_tokenizer,
             text=text,
+            template=self.template,
         )
 
 

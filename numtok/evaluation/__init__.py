@@ -5,6 +5,7 @@ comparison/         comparison of reports: experiments, seeds, requirements, pub
 published/          numbers printed in papers, with caveats; one TOML file per table
 answers.py          evaluation of models that write whole answers
 baselines.py        baselines for numbers: mean, nearest, linear, ...
+csv_rows.py          rows of CSV and Parquet files, passed through to the output of predict
 devices.py          batches that fit in memory, on one or more devices
 evaluation.py       steps shared by all evaluations, from predictions to a report
 fields.py           fields that numbers belong to, with the mean and median of each field
@@ -17,6 +18,7 @@ predict.py          predictions of numbers and their distributions, computed in 
 prediction_mode.py  mode of a text model (numbers, labels or answers), with its options
 queries.py          the numbers to predict, grouped by which are predicted together
 raw_numbers.py      conversion of head outputs to values and distributions in raw units
+record_rows.py       predictions for the records of a file, with text models
 report_files.py     reading and writing report artifacts and their predictions
 resolved.py         validated options of an evaluation, with defaults filled in
 rivals.py           baseline predictions, for pairing with model predictions

@@ -1,8 +1,6 @@
 """Predictions of table models for the rows in a CSV or Parquet file. The file need not contain the
 target."""
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,8 +14,9 @@ import pyarrow.compute as pc
 
 from numtok.arrays import Floats
 from numtok.data.tables.columns import feature_column, first_word
-from numtok.data.tables.file import check_format, check_names, csv_form, parsed, read_file
+from numtok.data.tables.file import check_format, check_names, parsed, read_file
 from numtok.errors import DataError, UsageError
+from numtok.evaluation.csv_rows import csv_records
 from numtok.evaluation.devices import Note, devices
 from numtok.evaluation.table_options import TableOptions
 from numtok.evaluation.tables import AT_ONCE
@@ -57,7 +56,7 @@ def predict_table(
     ]
     table = parsed(path, data, words)
     columns = _features(path, table, loaded, fitted)
-    records = _records(path, data, table)
+    records = csv_records(path, data, table)
     header = next(records)
     for name in COLUMNS:
         if name in header:
@@ -182,39 +181,3 @@ def _category(
     for word, same in other.items():
         words = pc.if_else(pc.equal(words, word), same, words)
     return words
-
-
-def _records(path: str, data: bytes, table: "pa.Table") -> Iterator[list[str]]:
-    """Yield the header and the rows as CSV fields."""
-    if path.endswith(".csv"):
-        csv.field_size_limit(max(csv.field_size_limit(), len(data) + 1))
-        text = data.decode("utf-8-sig", "surrogateescape")
-        lines = io.StringIO(text, newline="")
-        yield from filter(None, csv.reader(lines, delimiter=csv_form(data).separator))
-        return
-    columns = [_written(path, name, table[name]) for name in table.column_names]
-    yield list(table.column_names)
-    for row in zip(*columns, strict=True):
-        yield ["" if value is None else str(value) for value in row]
-
-
-def _written(path: str, name: str, column: "pa.ChunkedArray[Any]") -> list[Any]:
-    with suppress(pa.ArrowException):  # such as lists
-        column = column.cast(pa.string())
-    try:
-        return list(column.to_pylist())
-    except (pa.ArrowException, OverflowError, ValueError) as error:
-        raise DataError(
-            f"{path}: column {name!r} cannot be written as text ({error}). Remove it"
-        ) from error
-
-
-def outgoing_record(record: list[str]) -> bytes:
-    """Return a record as a line of CSV, in bytes.
-
-    >>> outgoing_record(["7", "a, b", "1.5"])
-    b'7,"a, b",1.5\\n'
-    """
-    line = io.StringIO()
-    csv.writer(line).writerow(record)  # lines end in \r\n: otherwise \r would not be quoted
-    return line.getvalue().removesuffix("\r\n").encode("utf-8", "surrogateescape") + b"\n"

@@ -54,12 +54,15 @@ class Query(NamedTuple):
         Text of the row, in which ``[?]`` marks numbers to predict.
     answer_start
         Position in code points at which the model continues the text; None for the end of the text.
+    pieces
+        The text around the numbers to predict; None to split the text at each ``[?]``.
     """
 
     where: str
     line: bytes
     text: str
     answer_start: int | None = None
+    pieces: Sequence[str] | None = None
 
     @classmethod
     def of_text(cls, text: str) -> "Query":
@@ -182,7 +185,7 @@ class _Draft:
 
     @classmethod
     def of(cls, row: Query) -> "_Draft":
-        pieces = row.text.split(HOLE)
+        pieces = list(row.pieces or row.text.split(HOLE))
         if len(pieces) == 1:
             raise DataError(
                 f"{row.where}: the text has no {HOLE}. Write {HOLE} for each number to predict, or "

@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY, dataclass
 
 from numtok.declaration import CommandSettings, setting, settings_in
 from numtok.errors import UsageError
-from numtok.settings import _fields
+from numtok.settings import _fields, _rendering
 
 _ENCODING = ("scheme", "numerals", "not_numbers", "normalize", "text_tokenizer")
 
@@ -16,6 +16,12 @@ class Config(CommandSettings):
     ``like`` is the REF of an artifact whose encoding is reused. ``numerals``, ``normalize`` and
     ``text_tokenizer`` are specs, or None for the defaults. With ``like`` they must be None, because
     the reused encoding includes them.
+
+    target
+        Fields of a file to predict; its rows become texts (:mod:`numtok.data.records.template`).
+        If empty, rows are texts, with targets as spans if they have any.
+    fields, drop
+        Fields that the text consists of, or to leave out of it.
     """
 
     inputs: tuple[str, ...] = setting(help=_fields.INPUTS, argument=True, swept=False)
@@ -33,6 +39,9 @@ class Config(CommandSettings):
         replaces=_ENCODING,
     )
     name: str | None = _fields.name("INPUT-SCHEME")
+    target: tuple[str, ...] = _rendering.target()
+    fields: tuple[str, ...] = _rendering.fields()
+    drop: tuple[str, ...] = _rendering.drop()
     split: str | None = _fields.split_shares()
     numerals: str | None = _fields.numerals()
     not_numbers: tuple[str, ...] = _fields.not_numbers()
@@ -79,4 +88,5 @@ class Config(CommandSettings):
             if getattr(self, option) not in (None, ()):
                 flag = settings_in(Config)[option].flag
                 raise UsageError(f"--{flag} and --reuse-encoding cannot be combined. Choose one")
+        _rendering.check(self)
         super().__post_init__()

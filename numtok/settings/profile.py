@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
 from numtok.declaration import CommandSettings, setting
-from numtok.settings import _fields
+from numtok.settings import _fields, _rendering
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,9 @@ class Config(CommandSettings):
         repeat=False,
         shown_default="all",
     )
+    target: tuple[str, ...] = _rendering.target()
+    fields: tuple[str, ...] = _rendering.fields()
+    drop: tuple[str, ...] = _rendering.drop()
     split: str | None = _fields.split_shares()
     numerals: str | None = _fields.numerals()
     not_numbers: tuple[str, ...] = _fields.not_numbers()
@@ -33,3 +36,7 @@ class Config(CommandSettings):
     max_line: int = _fields.max_line()
     disk_limit: str | None = _fields.disk_limit()
     html: Path | None = _fields.html()  # noqa: RUF009
+
+    def __post_init__(self) -> None:
+        _rendering.check(self)
+        super().__post_init__()

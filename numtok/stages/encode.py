@@ -37,6 +37,7 @@ from numtok.encoding.unit import EncodeUnit, Screening, UnitFacts
 from numtok.numerals.unread import SHOWN_SHAPES, UNREAD, UnreadDigits
 from numtok.registry import name_of
 from numtok.settings.encode import Config as Config
+from numtok.stages import render
 from numtok.store.artifact import (
     ENCODED,
     MODEL,
@@ -82,13 +83,15 @@ class EncodeEstimate:
 class Result:
     """Result of ``numtok encode``: the artifact, and whether it was newly made.
 
-    After a dry run, either ``artifact`` (if it already exists) or ``estimate`` is set.
+    After a dry run, either ``artifact`` (if it already exists) or ``estimate`` is set. ``texts``
+    are the first rows that were rendered from records, also after a dry run.
     """
 
     ref: str
     artifact: Artifact | None
     made: bool
     estimate: EncodeEstimate | None = None
+    texts: Sequence[str] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,8 +170,9 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     remaining ones. Raises UsageError, DataError (with file, line and cause) and StoreError.
     """
     started = time.monotonic()
-    resolved = resolve(config, store)
     with ExitStack() as stack:
+        resolved, texts = _as_texts(resolve(config, store), store, stack)
+        config = resolved.config
         longest = None if resolved.screening.skip else config.max_line
         spool = Spool(lambda: stack.enter_context(store.spool()), resolved.quota, longest)
         sources, stem = find_sources(config.inputs, store.resolve, store.note, spool)
@@ -191,7 +195,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             existing = store.find(ENCODED, name, version)
             folder = stack.enter_context(store.spool())
             estimate = None if existing else _estimate(folder, units, resolved)
-            return Result(f"{name}@{version}", existing, made=False, estimate=estimate)
+            return Result(f"{name}@{version}", existing, False, estimate, texts)
         shown = tuple(map(shown_input, config.inputs))
         repeated = replace(resolved.config, inputs=shown, name=name)
         command = ["numtok", "encode", *command_line(repeated)]
@@ -211,6 +215,32 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             facts = {UNREAD: msgspec.to_builtins(unread)} if unread.unread else None
             artifact = draft.publish(counts, timing, facts)
             return Result(artifact.ref, artifact, made=True)
+
+
+def _as_texts(
+    resolved: ResolvedEncoding, store: Store, stack: ExitStack
+) -> tuple[ResolvedEncoding, list[str]]:
+    """Render the input if it is a file of records, and return settings whose input is texts, with
+    the texts of the first rows.
+
+    Rows are rendered if a target is chosen, or if the reused encoding is that of rendered rows.
+    """
+    config, encoding = resolved.config, resolved.encoding
+    template = encoding.codec.template if isinstance(encoding, Reused) else None
+    if not config.target and (template is None or not render.is_records(config.inputs)):
+        stored = render.template_in(config.inputs, store)
+        if isinstance(encoding, Unfitted) and stored is not None:
+            return replace(resolved, encoding=replace(encoding, template=stored)), []
+        return resolved, []
+    if config.dry_run:  # nothing is kept in the user's store
+        store = Store(stack.enter_context(store.spool()), store.note)
+    config, result = render.as_texts(config, store, template)
+    if isinstance(encoding, Unfitted):
+        encoding = replace(encoding, template=result.template)
+    reading = ReadingOptions(max_line=config.max_line)
+    screening = replace(resolved.screening, rule=None, reading=reading)
+    texts = replace(resolved, config=config, encoding=encoding, screening=screening)
+    return texts, result.first_texts()
 
 
 def _suited(

@@ -5,8 +5,13 @@ Unlike ``eval``, this stage computes no metrics and makes no artifact.
 
 from collections.abc import Generator
 
+from numtok.data.records.reader import has_fields
 from numtok.declaration import CheckApplies, no_options
-from numtok.evaluation.table_rows import outgoing_record, predict_table
+from numtok.encoding.codec import Codec
+from numtok.encoding.schema import SCHEME_FILE
+from numtok.evaluation.csv_rows import outgoing_record
+from numtok.evaluation.record_rows import predict_records
+from numtok.evaluation.table_rows import predict_table
 from numtok.evaluation.text_rows import Query, outgoing, predict_texts, read_rows
 from numtok.settings.predict import Config as Config
 from numtok.store.artifact import MODEL
@@ -18,8 +23,9 @@ def run(config: Config, store: Store, check: CheckApplies = no_options) -> Gener
     """Yield the lines of the output: the rows with their predictions.
 
     For text models, each line is an input row as JSON with an added field ``predicted``. For table
-    models, the lines form a CSV file with a header and additional columns. The function ``check``
-    may reject options that do not apply to the kind of model.
+    models, and for CSV or Parquet files whose rows are rendered as texts, the lines form a CSV file
+    with a header and additional columns. The function ``check`` may reject options that do not
+    apply to the kind of model.
 
     Raises UsageError (including for rows that the model cannot predict), DataError, StoreError, and
     TrainingFailed (out of memory).
@@ -30,6 +36,10 @@ def run(config: Config, store: Store, check: CheckApplies = no_options) -> Gener
     check(of, f"a model of {of}")
     if isinstance(file, TableModelFile):
         yield from map(outgoing_record, predict_table(config, model, file, store.note))
+        return
+    template = None if config.file is None else Codec.read(model.path / SCHEME_FILE).template
+    if template is not None and has_fields(str(config.file), template.fields):
+        yield from predict_records(config, model, file, template, store.note)
         return
     texts = map(Query.of_text, config.text)
     rows = texts if config.text else read_rows(str(config.file), config.text_field)

@@ -59,6 +59,7 @@ from numtok.encoding.unit import Screening
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.proposals import PolicyProposal, propose
 from numtok.settings.profile import Config as Config
+from numtok.stages import render
 from numtok.store.engines.engine import Engine, engine_for
 from numtok.store.quota import Quota
 from numtok.store.store import Store
@@ -135,6 +136,10 @@ def run(config: Config, store: Store, progress: Progress, look: Look | None = No
 
     Raises UsageError, DataError (naming file, line and problem) and StoreError.
     """
+    if config.target:
+        with _spool(store) as folder:
+            texts, _ = render.as_texts(config, Store(folder, store.note))
+            return replace(run(texts, store, progress, look), inputs=config.inputs)
     specs = _specs(config.schemes)
     schemes = [scheme_of(spec) for spec in specs]
     # auto asks for a proposal, which every profile has.

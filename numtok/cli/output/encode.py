@@ -61,6 +61,8 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
             ("tokens (estimate)", estimate.tokens),
             ("size (estimate)", Size(estimate.bytes)),
         ]
+        for number, text in enumerate(result.texts, 1):
+            about.append((f"row {number}", text))
         print_dry_run(result.ref, about, format)
         return
     assert result.artifact is not None

@@ -80,12 +80,12 @@ def parsed(path: str, data: bytes, words: Sequence[str] = ()) -> "pa.Table":
     try:
         if path.endswith(".parquet"):
             file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
-            _check_width(path, file.metadata.num_columns)
+            check_width(path, file.metadata.num_columns)
             return file.read()
         if not data.strip():
             raise DataError(f"{path} is empty. A table needs a header and rows")
         check_utf8(data, path)
-        _check_width(path, _width(data))
+        check_width(path, _width(data))
         strings = dict.fromkeys(words, pa.string())
         table = read_csv(data, _options(column_types=strings), csv_form(data))
         _ = table.column_names  # raises if a name is not UTF-8
@@ -112,7 +112,8 @@ def _width(data: bytes) -> int:
     return 0 if header is None else max(map(header[1].count, (b",", b";"))) + 1
 
 
-def _check_width(path: str, columns: int) -> None:
+def check_width(path: str, columns: int) -> None:
+    """Raise DataError if a file has too many columns."""
     if columns > _COLUMNS:
         raise DataError(
             f"{path} must have at most {_COLUMNS:,} columns (got {columns:,}). Keep only the "

@@ -1,0 +1,138 @@
+"""Kinds of columns: numbers, dates, categories, free text or ids.
+
+The kind of a column is decided by its values alone, and printed before anything is trained.
+"""
+
+from typing import Any, Literal, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from numtok.data.records.notation import Notation, notation_of
+
+Kind = Literal["number", "date", "category", "text", "id", "constant", "empty"]
+
+_DATES = (
+    "%Y-%m-%d",
+    "%Y-%m-%dT%H:%M:%S",
+    "%Y-%m-%d %H:%M:%S",
+    "%Y-%m-%d %H:%M",
+    "%Y/%m/%d",
+    "%m/%d/%Y",
+    "%d/%m/%Y",
+    "%d.%m.%Y",
+    "%b %d %Y",
+    "%d %b %Y",
+    "%B %d, %Y",
+    "%b %d, %Y",
+)
+#: Codes that name a row: letters then digits, hexadecimal digests, UUIDs.
+_CODE = (
+    r"^([A-Za-z]{0,6}[-_#]?[0-9]{1,18}|[0-9a-fA-F]{16,64}"
+    r"|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$"
+)
+_ID_NAME = r"(?i)^(|unnamed.*|rownames?|row|index|id|.*[_ ]id|.*Id|uuid|guid|__index_level_.*)$"
+_UNIQUE = 0.95  # fraction of different values from which a column identifies rows
+_MOST_CATEGORIES = 100
+_REPEATED = 0.5  # a category has at most this fraction of different values
+_LONG = 40  # characters per value from which strings are text
+_WORDS = 3.0  # words per value from which strings are text
+
+
+class Column(NamedTuple):
+    """Kind of a column, and how its values are written.
+
+    different
+        Number of different values.
+    missing
+        Number of missing values.
+    notation
+        Notation of the numbers; None for other columns.
+    date_format
+        Format of the dates (strptime); None for other columns.
+    """
+
+    name: str
+    kind: Kind
+    different: int
+    missing: int
+    notation: Notation | None = None
+    date_format: str | None = None
+
+    @property
+    def is_feature(self) -> bool:
+        """Whether the column can be an input of a table model."""
+        return self.kind in ("number", "date", "category")
+
+    @property
+    def reason(self) -> str:
+        """Why the column has this kind, in words."""
+        values = f"{self.different:,} different value" + "s" * (self.different != 1)
+        details = {
+            "number": self.notation.description if self.notation else "",
+            "date": f"written as {self.date_format}",
+            "id": f"{values}: names rows, so consider --drop {self.name}",
+            "constant": "the same value in every row",
+            "empty": "no values",
+        }
+        reason = details.get(self.kind, values)
+        if self.missing and self.kind != "empty":
+            reason += f"{', ' if reason else ''}{self.missing:,} missing"
+        return reason
+
+
+def column_of(name: str, values: "pa.Array[Any]", decimal: str = ".") -> Column:
+    """Decide the kind of a column [n] of strings.
+
+    decimal
+        Decimal mark of the file.
+
+    >>> column_of("released", pa.array(["Jun 12 1998", None, "Aug 07 1998"])).date_format
+    '%b %d %Y'
+    >>> column_of("note", pa.array(["works as described", "the screen arrived broken"])).kind
+    'text'
+    """
+    present = values.drop_null()
+    different, missing = pc.count_distinct(present).as_py(), values.null_count
+    if not len(present):
+        return Column(name, "empty", 0, missing)
+    unique = len(present) > 1 and different >= _UNIQUE * len(present)
+    named = pc.match_substring_regex(pa.array([name]), _ID_NAME)[0].as_py()
+    if (notation := notation_of(present, decimal)) is not None:
+        kind: Kind = "number"
+        if different == 1 and len(present) > 1:
+            kind = "constant"
+        elif unique and named and pc.all(pc.match_substring_regex(present, _CODE)).as_py():
+            kind = "id"
+        return Column(name, kind, different, missing, notation)
+    if (form := _date_format(present)) is not None:
+        return Column(name, "date", different, missing, date_format=form)
+    if different == 1 and len(present) > 1:
+        return Column(name, "constant", different, missing)
+    if unique and (named or pc.all(pc.match_substring_regex(present, _CODE)).as_py()):
+        return Column(name, "id", different, missing)
+    return Column(name, "text" if _is_text(present, different) else "category", different, missing)
+
+
+def _is_text(values: "pa.Array[Any]", different: int) -> bool:
+    """Return whether strings [n], of which none is missing, are free text or codes rather than
+    names of categories."""
+    if different > max(_MOST_CATEGORIES, _REPEATED * len(values)):
+        return True
+    repeated = different <= min(_MOST_CATEGORIES, _REPEATED * len(values))
+    length = pc.mean(pc.utf8_length(values)).as_py()
+    words = pc.mean(pc.add(pc.count_substring(pc.utf8_trim_whitespace(values), " "), 1)).as_py()
+    return not repeated and bool(length >= _LONG or words >= _WORDS)
+
+
+def _date_format(values: "pa.Array[Any]") -> str | None:
+    for form in _DATES:
+        parsed = pc.strptime(values, format=form, unit="s", error_is_null=True)
+        if not parsed.null_count:
+            return form
+    return None
+
+
+def dates_of(values: "pa.Array[Any]", form: str) -> "pa.Array[Any]":
+    """Return strings [n] in the given format as timestamps; null if missing or not a date."""
+    return pc.strptime(values, format=form, unit="s", error_is_null=True)

@@ -1,0 +1,109 @@
+"""Notations of the numbers in a column: decimal mark, thousands separators, currency signs.
+
+A column has one notation, which must read all its values. Numbers are rewritten to the default
+notation of numtok without a change of their digits.
+"""
+
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_EXPONENT = r"([eE][+-]?[0-9]+)?"
+_SPACES = r"\x{20}\x{a0}\x{202f}"
+
+
+class Notation(NamedTuple):
+    """A way of writing numbers.
+
+    pattern
+        Regular expression (RE2) of a number in this notation, without surrounding spaces.
+    remove
+        Regular expression of the characters to remove, such as thousands separators.
+    decimal
+        Decimal mark.
+    description
+        Description for messages; empty for the default notation.
+    """
+
+    pattern: str
+    remove: str
+    decimal: str
+    description: str
+
+    def matches(self, values: "pa.Array[Any]") -> "pa.Array[Any]":
+        """Return a mask [n] of the strings that are numbers in this notation; null if missing."""
+        return pc.match_substring_regex(values, rf"^\s*{self.pattern}\s*$")
+
+    def plain(self, values: "pa.Array[Any]") -> "pa.Array[Any]":
+        """Return numbers [n] in the default notation; strings that are not numbers become null."""
+        plain = pc.utf8_trim_whitespace(pc.if_else(self.matches(values), values, None))
+        if self.remove:
+            plain = pc.replace_substring_regex(plain, self.remove, "")
+        return plain if self.decimal == "." else pc.replace_substring(plain, self.decimal, ".")
+
+
+def _grouped(separator: str, decimal: str) -> str:
+    return rf"[+-]?[0-9]{{1,3}}([{separator}][0-9]{{3}})+({decimal}[0-9]*)?"
+
+
+def _plain(decimal: str) -> str:
+    return rf"[+-]?([0-9]+{decimal}?[0-9]*|{decimal}[0-9]+){_EXPONENT}"
+
+
+DEFAULT = Notation(_plain(r"\."), "", ".", "")
+_POINT, _COMMA = _plain(r"\."), _plain(",")
+_THOUSANDS = f"({_grouped(',', chr(92) + '.')}|{_POINT})"
+_CURRENCY = r"[$\x{20ac}\x{a3}\x{a5}]"
+#: Notations in the order in which they are tried on the columns of a file with decimal points.
+WITH_POINT = (
+    DEFAULT,
+    Notation(_THOUSANDS, ",", ".", "thousands separated by commas"),
+    Notation(
+        rf"([+-]?{_CURRENCY}\s*{_THOUSANDS}|{_THOUSANDS}\s*{_CURRENCY})",
+        rf"[,\s]|{_CURRENCY}",
+        ".",
+        "currency signs",
+    ),
+    Notation(
+        f"({_grouped(_SPACES + chr(39), chr(92) + '.')}|{_POINT})",
+        rf"[{_SPACES}']",
+        ".",
+        "thousands separated by spaces or apostrophes",
+    ),
+)
+#: The same for files with decimal commas.
+WITH_COMMA = (
+    Notation(_COMMA, "", ",", "decimal commas"),
+    Notation(
+        rf"({_grouped(chr(92) + '.' + _SPACES, ',')}|{_COMMA})",
+        rf"[.{_SPACES}]",
+        ",",
+        "decimal commas and thousands separators",
+    ),
+    DEFAULT,
+)
+
+
+def notation_of(values: "pa.Array[Any]", decimal: str = ".") -> Notation | None:
+    """Return the first notation in which all strings [n] are numbers, ignoring missing ones; None
+    if there is none or if all are missing.
+
+    >>> column = pa.array(["1,234.50", "7", None])
+    >>> notation_of(column).description, notation_of(column).plain(column).to_pylist()
+    ('thousands separated by commas', ['1234.50', '7', None])
+    """
+    if values.null_count == len(values):
+        return None
+    notations = WITH_COMMA if decimal == "," else WITH_POINT
+    return next((each for each in notations if pc.all(each.matches(values)).as_py()), None)
+
+
+def usual_notation(values: "pa.Array[Any]", decimal: str = ".") -> Notation | None:
+    """Return the notation in which most strings [n] are numbers; None if none reads any of them."""
+    counts = {
+        each: pc.sum(each.matches(values)).as_py() or 0
+        for each in (WITH_COMMA if decimal == "," else WITH_POINT)
+    }
+    best = max(counts, key=lambda each: counts[each])
+    return best if counts[best] else None

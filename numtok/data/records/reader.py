@@ -1,0 +1,243 @@
+"""Records of a CSV, JSON Lines or Parquet file, as columns of strings."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.csv
+
+from numtok.data.reading.json_lines import check_characters, json_lines
+from numtok.data.reading.streams import is_stdin
+from numtok.data.records.columns import Column, column_of
+from numtok.data.tables.file import check_names, check_width, csv_form, parsed, read_csv, read_file
+from numtok.errors import DataError, UsageError, unknown
+
+#: Endings of files with records.
+JSON_LINES = tuple(rows + end for rows in (".jsonl", ".ndjson") for end in ("", ".gz", ".zst"))
+FORMATS = (".csv", ".parquet", *JSON_LINES)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Records:
+    """``n`` records as columns of strings.
+
+    path
+        File that the records were read from.
+    table [n rows]
+        Columns of strings; null if missing. Numbers are written as in the file.
+    decimal
+        Decimal mark of the file.
+    notes
+        Notes on how the file was read.
+    lines
+        Line of each record, counted from 1; None if records are numbered instead.
+    """
+
+    path: str
+    table: "pa.Table"
+    decimal: str = "."
+    notes: tuple[str, ...] = ()
+    lines: Sequence[int] | None = None
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns."""
+        return list(self.table.column_names)
+
+    def column(self, name: str) -> "pa.Array[Any]":
+        """Return the strings of a column [n]. Raises UsageError if the file has no such column."""
+        if name not in self.names:
+            raise UsageError(f"{self.path}: {unknown('column', name, filter(None, self.names))}")
+        values = self.table[name].combine_chunks()
+        return values if isinstance(values, pa.Array) else pa.concat_arrays(values.chunks)
+
+    def plain(self, name: str) -> "pa.Array[Any]":
+        """Return the strings of a column [n], with its numbers in the default notation.
+
+        Raises UsageError if the file has no such column.
+        """
+        notation, values = (
+            self.columns[name].notation if name in self.names else None,
+            self.column(name),
+        )
+        return values if notation is None else notation.plain(values)
+
+    @cached_property
+    def columns(self) -> dict[str, Column]:
+        """Kind of each column, keyed by name."""
+        return {name: column_of(name, self.column(name), self.decimal) for name in self.names}
+
+    def where(self, row: int) -> str:
+        """Return the location of a record for messages: ``a.jsonl:3`` or ``a.csv: row 3``."""
+        if self.lines is not None:
+            return f"{self.path}:{self.lines[row]}"
+        return f"{self.path}: row {row + 1}"
+
+    def take(self, keep: "pa.Array[Any]") -> "Records":
+        """Return the records selected by a mask, bool[n]."""
+        lines = self.lines
+        if lines is not None:
+            lines = [line for line, kept in zip(lines, keep.to_pylist(), strict=True) if kept]
+        return Records(
+            path=self.path,
+            table=self.table.filter(keep),
+            decimal=self.decimal,
+            notes=self.notes,
+            lines=lines,
+        )
+
+
+def read_records(path: str) -> Records:
+    """Read the records of a file.
+
+    Fields of nested JSON objects have dotted names (``specs.ram``), and JSON arrays are strings.
+    Missing are null, empty CSV cells and words such as NA (Arrow's rule). Raises UsageError if the
+    file is not found or its name has another ending, and DataError if it cannot be read.
+    """
+    if is_stdin(path):
+        raise UsageError("records cannot be read from standard input. Pass a file")
+    if path.endswith(JSON_LINES):
+        return _of_json(path)
+    if path.endswith(".csv"):
+        return _of_csv(path, read_file(Path(path)))
+    if path.endswith(".parquet"):
+        return _of_parquet(path, read_file(Path(path)))
+    raise UsageError(f"{path}: unknown format; the name must end in {', '.join(FORMATS)}")
+
+
+def has_fields(path: str, names: Sequence[str]) -> bool:
+    """Return whether a file may contain records with the given fields.
+
+    Of JSON Lines, only the first record is read: one of its fields, which may be nested, must be
+    among ``names``. Raises the same errors as :func:`read_records`.
+    """
+    if not path.endswith(JSON_LINES):
+        return path.endswith(FORMATS)
+    return any(set(names) & set(flat) for _, flat in _flat_lines(path, most=1))
+
+
+def _of_csv(path: str, data: bytes) -> Records:
+    names = parsed(path, data).column_names  # checks the file
+    check_names(path, names)
+    form = csv_form(data)
+    strings = dict.fromkeys(names, pa.string())
+    options = pyarrow.csv.ConvertOptions(
+        strings_can_be_null=True, column_types=strings, include_columns=names
+    )
+    notes = () if form.note is None else (form.note,)
+    return Records(
+        path=path, table=read_csv(data, options, form), decimal=form.decimal, notes=notes
+    )
+
+
+def _of_parquet(path: str, data: bytes) -> Records:
+    table = parsed(path, data)
+    check_names(path, table.column_names)
+    columns = [_strings(path, name, table[name]) for name in table.column_names]
+    return Records(path=path, table=pa.table(columns, names=table.column_names))
+
+
+def _strings(path: str, name: str, column: "pa.ChunkedArray[Any]") -> "pa.ChunkedArray[Any]":
+    """Return the values of a Parquet column as strings; NaN is missing."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_nested(column.type):
+        values = [None if value is None else json.dumps(value) for value in column.to_pylist()]
+        return pa.chunked_array([pa.array(values, pa.string())])
+    if pa.types.is_floating(column.type):  # repr, since Arrow writes 1.0 as 1
+        values = [
+            None if value is None or value != value else repr(value)
+            for value in column.cast(pa.float64()).to_pylist()
+        ]
+        return pa.chunked_array([pa.array(values, pa.string())])
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowException as error:
+        raise DataError(
+            f"{path}: column {name!r} cannot be written as text ({error}). Remove it"
+        ) from error
+
+
+# --- JSON Lines -----------------------------------------------------------------------------------
+
+
+class _Decoder:
+    """Decodes a line as a flat record, in which every value is a string or None."""
+
+    def decode(self, line: bytes) -> dict[str, str | None]:
+        try:
+            written = line.decode()
+            row = json.loads(
+                written, parse_int=_Literal, parse_float=_Literal, parse_constant=_refuse
+            )
+            check_characters(written, row)
+        except (ValueError, RecursionError) as error:
+            raise msgspec.DecodeError(str(error)) from None
+        if not isinstance(row, dict):
+            raise msgspec.ValidationError("Expected `object`, got another type")
+        return dict(_flat(row))
+
+
+class _Literal(str):
+    """Number in JSON, as written."""
+
+
+def _refuse(name: str) -> Any:
+    raise msgspec.ValidationError(f"{name} is not JSON. Write null")
+
+
+def _flat(row: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str | None]]:
+    for name, value in row.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{name}.")
+        elif value is None or isinstance(value, str):
+            yield prefix + name, value if value is None else str(value)
+        elif isinstance(value, bool):
+            yield prefix + name, "true" if value else "false"
+        else:
+            yield prefix + name, _written(value)
+
+
+def _written(value: Any) -> str:
+    """Write a JSON value that may contain numbers as :class:`_Literal`."""
+    if isinstance(value, _Literal):
+        return str(value)
+    if isinstance(value, list):
+        return f"[{', '.join(map(_written, value))}]"
+    if isinstance(value, dict):
+        members = (f"{json.dumps(name)}: {_written(item)}" for name, item in value.items())
+        return f"{{{', '.join(members)}}}"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _flat_lines(path: str, most: int | None = None) -> Iterator[tuple[int, dict[str, str | None]]]:
+    """Yield the line number and the flat record of each line, at most ``most``."""
+    for count, (where, _, flat) in enumerate(json_lines(path, _Decoder())):
+        if count == most:
+            return
+        yield int(where.rpartition(":")[2]), flat
+
+
+def _of_json(path: str) -> Records:
+    lines: list[int] = []
+    columns: dict[str, list[str | None]] = {}
+    for line, flat in _flat_lines(path):
+        for name in flat:
+            if name not in columns:
+                columns[name] = [None] * len(lines)
+                check_width(path, len(columns))
+        for name, values in columns.items():
+            values.append(flat.get(name))
+        lines.append(line)
+    if not lines:
+        raise DataError(f"{path} is empty. Pass a file with at least one record")
+    arrays = [pa.array(values, pa.string()) for values in columns.values()]
+    return Records(path=path, table=pa.table(arrays, names=list(columns)), lines=lines)

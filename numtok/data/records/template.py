@@ -1,0 +1,208 @@
+"""Rows of text with targets, rendered from records.
+
+A row is one line ``name: value`` per field, in the order of the file, then one line per target::
+
+    title: Alien
+    released: May 25 1979
+    gross: 104931801
+
+If the text is a single field, it comes first, without its name. A missing value has no line.
+Numbers are written in the default notation, with the digits of the file.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from numtok.data.records.columns import Column
+from numtok.data.records.notation import DEFAULT, usual_notation
+from numtok.data.records.reader import Records
+from numtok.errors import DataError, UsageError, unknown
+from numtok.stored_json import StoredJson
+
+_LARGEST = 1e150  # its square, and so every variance, fits into a float64
+
+
+class RowTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How records become texts.
+
+    targets
+        Fields to predict, in the order in which they are written.
+    fields
+        Fields that the text consists of, in order.
+    bare
+        True if the text is a single field, written without its name.
+    """
+
+    targets: list[str]
+    fields: list[str]
+    bare: bool = False
+
+    def prompts(self, records: Records) -> "list[pa.Array[Any]]":
+        """Return the text before each target, as one string array [n] per target.
+
+        A row of text is each prompt followed by the number of that target. Raises UsageError if a
+        field is missing from the file.
+        """
+        parts = [self._line(records, name) for name in self.fields]
+        empty = pa.array([""] * len(records), pa.string())
+        text = pc.binary_join_element_wise(*parts, "\n", null_handling="skip") if parts else empty
+        first, *others = self.targets
+        before = pc.if_else(pc.equal(text, ""), f"{first}: ", f"\n{first}: ")
+        prompts = [pc.binary_join_element_wise(text, before, "")]
+        return prompts + [pa.array([f"\n{name}: "] * len(records), pa.string()) for name in others]
+
+    def _line(self, records: Records, name: str) -> "pa.Array[Any]":
+        values = records.plain(name)
+        return values if self.bare else pc.binary_join_element_wise(f"{name}: ", values, "")
+
+
+TEMPLATE = StoredJson(name="template.json", kind=RowTemplate)
+
+
+class RenderedRows(NamedTuple):
+    """``n`` rows of text.
+
+    texts [n]
+        The texts, with the numbers of all targets.
+    spans
+        Code points at which the number of each target begins and ends, int64[n, 2].
+    """
+
+    texts: "pa.Array[Any]"
+    spans: dict[str, NDArray[np.int64]]
+
+
+def rendered(template: RowTemplate, records: Records) -> RenderedRows:
+    """Render records whose targets have been checked by :func:`check_targets`."""
+    texts = pa.array([""] * len(records), pa.string())
+    spans = {}
+    for name, prompt in zip(template.targets, template.prompts(records), strict=True):
+        before = pc.binary_join_element_wise(texts, prompt, "")
+        texts = pc.binary_join_element_wise(before, target_literals(records, name), "")
+        ends = [pc.utf8_length(part).to_numpy().astype(np.int64) for part in (before, texts)]
+        spans[name] = np.column_stack(ends)
+    return RenderedRows(texts, spans)
+
+
+def template_of(
+    records: Records,
+    targets: Sequence[str],
+    fields: Sequence[str] = (),
+    text_field: str | None = None,
+    drop: Sequence[str] = (),
+) -> RowTemplate:
+    """Return the template for a file.
+
+    targets
+        Fields to predict.
+    fields, text_field
+        Fields of the text, or the only one. By default all fields but the targets, fields with the
+        same value in every row, and fields named ``split``.
+    drop
+        Fields to leave out.
+
+    Raises UsageError if a name is unknown, or given twice or as both target and field.
+    """
+    for option, names in (("--target", targets), ("--fields", fields), ("--drop", drop)):
+        for index, name in enumerate(names):
+            if name not in records.names:
+                known = filter(None, records.names)
+                raise UsageError(f"{records.path}: {unknown('field', name, known)}")
+            if name in names[:index]:
+                raise UsageError(f"{option} names {name!r} twice. Name each field once")
+    if both := set(targets) & {*fields, *drop, text_field}:
+        name = sorted(filter(None, both))[0]
+        raise UsageError(
+            f"{name!r} is a target, so it cannot be a field of the text or be dropped. Remove it "
+            "from one of the options"
+        )
+    if text_field is not None:
+        if fields:
+            raise UsageError("--text-field and --fields cannot be combined. Choose one")
+        if text_field not in records.names:
+            known = filter(None, records.names)
+            raise UsageError(f"{records.path}: {unknown('field', text_field, known)}")
+        return RowTemplate(targets=list(targets), fields=[text_field], bare=True)
+    left_out = {*targets, *drop, "split"}
+    chosen = list(fields) or [
+        name
+        for name, column in records.columns.items()
+        if name not in left_out and column.kind not in ("empty", "constant")
+    ]
+    if not chosen:
+        raise DataError(
+            f"{records.path}: no field is left besides the target. A row needs at least one to "
+            "predict from"
+        )
+    return RowTemplate(targets=list(targets), fields=chosen)
+
+
+# --- targets --------------------------------------------------------------------------------------
+
+
+def target_literals(records: Records, name: str) -> "pa.Array[Any]":
+    """Return the numbers of a target [n] as written, in the default notation; null for values that
+    are missing, not numbers, or too large."""
+    values = records.column(name)
+    notation = usual_notation(values, records.decimal)
+    plain = (notation or DEFAULT).plain(values)
+    sizes = pc.abs(plain.cast(pa.float64()))
+    return pc.if_else(pc.less_equal(sizes, _LARGEST), plain, pa.scalar(None, pa.string()))
+
+
+@dataclass(frozen=True)
+class UsableTargets:
+    """Which records have all targets, and the first that lacks one.
+
+    kept
+        Mask of the usable records, bool[n].
+    problem
+        Description of the first unusable record; None if all are usable.
+    """
+
+    kept: "pa.Array[Any]"
+    problem: str | None
+
+
+def check_targets(records: Records, targets: Sequence[str]) -> UsableTargets:
+    """Find the records in which a target is missing or not a number.
+
+    Raises DataError if no record is usable, or if a target has the same value in all of them.
+    """
+    kept = pa.array(np.ones(len(records), np.bool_))
+    problem: tuple[int, str] | None = None
+    for name in targets:
+        usable = target_literals(records, name).is_valid()
+        row = pc.index(usable, False).as_py()
+        if row >= 0 and (problem is None or row < problem[0]):
+            value = records.column(name)[row].as_py()
+            actual = "it is missing" if value is None else f"got {value[:40]!r}"
+            problem = row, f"{records.where(row)}: target {name!r} must be a number ({actual})"
+        kept = pc.and_(kept, usable)
+    if problem is not None and not pc.any(kept).as_py():
+        raise DataError(f"{problem[1]}, as in every row. Choose another field: --target")
+    for name in targets:
+        values = target_literals(records, name).filter(kept).cast(pa.float64())
+        if len(values) > 1 and pc.count_distinct(values).as_py() == 1:
+            raise DataError(
+                f"{records.path}: target {name!r} is {values[0].as_py():g} in every row, so there "
+                "is nothing to predict. Choose another field: --target"
+            )
+    return UsableTargets(kept, None if problem is None else problem[1])
+
+
+def proposals(columns: Sequence[Column], template: RowTemplate) -> list[str]:
+    """Return notes on fields of the text that look like ids of rows."""
+    ids = [each for each in columns if each.kind == "id" and each.name in template.fields]
+    return [
+        f"{each.name!r} has a different value in almost every row. If it only names rows, leave it "
+        f"out: --drop {each.name}"
+        for each in ids
+    ]

@@ -1,0 +1,240 @@
+"""render: writes the rows of a user's file as texts with targets, for stages that read texts.
+
+``encode``, ``profile`` and ``race`` run this stage if ``--target`` names a field of the file. The
+result is a data artifact with one Parquet file per split and the template of its rows.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from numtok import files
+from numtok.data.reading.sources import as_name
+from numtok.data.reading.split_rule import SPLIT_RULE, TRAIN, SplitRule, is_split
+from numtok.data.records.reader import FORMATS, Records, read_records
+from numtok.data.records.template import (
+    TEMPLATE,
+    RowTemplate,
+    check_targets,
+    proposals,
+    rendered,
+    template_of,
+)
+from numtok.errors import DataError, NumtokError, UsageError, unknown
+from numtok.files import Sink
+from numtok.store.artifact import DATA, Artifact, Parent
+from numtok.store.store import Store
+
+Settings = TypeVar("Settings", bound=Any)
+
+REVISION = 1
+_SPLIT = "split"  # field with the split of each row
+_LARGEST = 1 << 31  # bytes of a file
+FIELD = "field:"  # prefix of the columns that keep the fields of a record
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rendering:
+    """What to render: a file, its targets, and the fields of the text.
+
+    template
+        Template of an earlier rendering, used instead of the fields; None to choose one.
+    split
+        Rule that assigns rows to splits. None for the field ``split`` or, without one, ``train``.
+    skip
+        Whether rows without a usable target are skipped; otherwise they end the run.
+    """
+
+    path: str
+    targets: Sequence[str] = ()
+    fields: Sequence[str] = ()
+    text_field: str | None = None
+    drop: Sequence[str] = ()
+    template: RowTemplate | None = None
+    split: str | None = None
+    skip: bool = False
+
+    @classmethod
+    def of(cls, config: Any, template: RowTemplate | None = None) -> "Rendering":
+        """Return what the settings of a command name."""
+        return cls(
+            path=config.inputs[0],
+            targets=config.target,
+            fields=config.fields,
+            text_field=None if config.text_field == "text" else config.text_field,
+            drop=config.drop,
+            template=template,
+            split=config.split,
+            skip=config.on_error == "skip",
+        )
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """The data artifact, its template, and notes for the user."""
+
+    artifact: Artifact
+    template: RowTemplate
+    notes: list[str]
+
+    def first_texts(self, most: int = 2) -> list[str]:
+        """Return the texts of the first rows, at most ``most``."""
+        file = next(each for each in self.artifact.files() if each.path.endswith(".parquet"))
+        texts = pq.read_table(self.artifact.path / file.path, columns=["text"])["text"]
+        return list(texts.slice(0, most).to_pylist())
+
+
+def run(rendering: Rendering, store: Store) -> Rendered:
+    """Render the rows of a file, or return the existing artifact.
+
+    The id of a row is its index among the records of the file, so that rows keep it in every
+    stage. Raises UsageError for unknown fields, DataError for rows without a usable target, and
+    StoreError.
+    """
+    path = rendering.path
+    records = read_records(path)
+    template, notes = template_for(rendering, records)
+    usable = check_targets(records, template.targets)
+    kept = np.asarray(usable.kept.to_numpy(zero_copy_only=False), np.bool_)
+    if usable.problem is not None and not rendering.skip:
+        raise DataError(f"{usable.problem}. Skip such rows: --on-error skip")
+    if skipped := len(kept) - int(kept.sum()):
+        notes.append(f"Skipped {skipped:,} of {len(kept):,} rows without a usable target.")
+    splits = _splits(records, rendering.split)
+    content = files.read_bytes(Path(path), _LARGEST)
+    settings = {
+        "stage": "render",
+        "revision": REVISION,
+        "format": Path(path).suffix,
+        "template": msgspec.to_builtins(template),
+        "split": rendering.split,
+        "skip": rendering.skip,
+    }
+    name = as_name(Path(path).name.partition(".")[0])
+    parents = [Parent("file", path, hashlib.sha256(content).hexdigest(), len(content))]
+    with store.draft(DATA, name, settings, parents, _command(rendering, template)) as draft:
+        if isinstance(draft, Artifact):
+            return Rendered(draft, template, notes)
+        usable_records = records.take(usable.kept)
+        counts = _write(draft.path, usable_records, template, np.flatnonzero(kept), splits[kept])
+        TEMPLATE.write(draft.path, template)
+        return Rendered(draft.publish(counts, {}), template, notes)
+
+
+def as_texts(
+    config: Settings, store: Store, template: RowTemplate | None = None
+) -> tuple[Settings, Rendered]:
+    """Render the file that a command's settings name, and return settings that read the texts.
+
+    Notes are passed to the store. Raises the same errors as :func:`run`.
+
+    template
+        Template of an earlier rendering; None to choose one from the settings.
+    """
+    result = run(Rendering.of(config, template), store)
+    for note in result.notes:
+        store.note(note)
+    texts: Any = {"inputs": (str(result.artifact.path),), "text_field": "text", "split": None}
+    texts |= dict.fromkeys(("target", "fields", "drop"), ())
+    return replace(config, **texts), result
+
+
+def is_records(inputs: Sequence[str]) -> bool:
+    """Return whether the input is a single file that may contain records."""
+    return len(inputs) == 1 and inputs[0].endswith(FORMATS) and Path(inputs[0]).is_file()
+
+
+def template_in(inputs: Sequence[str], store: Store) -> RowTemplate | None:
+    """Return the template of rendered rows that are the only input; None for other inputs."""
+    if len(inputs) != 1 or Path(inputs[0]).exists():
+        return None
+    try:
+        artifact = store.resolve(inputs[0], {DATA})
+    except NumtokError:  # reading the input reports the error
+        return None
+    return TEMPLATE.read(artifact.path) if (artifact.path / TEMPLATE.name).is_file() else None
+
+
+def template_for(rendering: Rendering, records: Records) -> tuple[RowTemplate, list[str]]:
+    """Return the template of a rendering, and notes on the file. Raises UsageError for unknown
+    fields."""
+    notes = [f"{rendering.path}: {note}." for note in records.notes]
+    if rendering.template is not None:
+        return rendering.template, notes
+    template = template_of(
+        records, rendering.targets, rendering.fields, rendering.text_field, rendering.drop
+    )
+    return template, notes + proposals(list(records.columns.values()), template)
+
+
+def _command(rendering: Rendering, template: RowTemplate) -> list[str]:
+    """Return a command that renders the same rows."""
+    command = ["numtok", "encode", "--scheme", "digits", rendering.path]
+    for target in template.targets:
+        command += ["--target", target]
+    if template.bare:
+        command += ["--text-field", template.fields[0]]
+    else:
+        command += ["--fields", ",".join(template.fields)]
+    return command + (["--split", rendering.split] if rendering.split else [])
+
+
+def _splits(records: Records, rule: str | None) -> "np.ndarray[tuple[int], np.dtype[np.object_]]":
+    """Return the split of each record, by the rule or by the field ``split``."""
+    count = len(records)
+    if rule is not None:
+        by = SplitRule.parse(rule)
+        if by.by is None:
+            return np.array([by.split_of(str(row)) for row in range(count)], object)
+        if by.by not in records.names:
+            known = filter(None, records.names)
+            raise UsageError(f"{records.path}: {unknown('field of --split', by.by, known)}")
+        return np.array([by.split_at(value) for value in records.column(by.by).to_pylist()], object)
+    if _SPLIT not in records.names:
+        return np.full(count, TRAIN, object)
+    splits = [value or TRAIN for value in records.column(_SPLIT).to_pylist()]
+    for row, name in enumerate(splits):
+        if not is_split(name):
+            raise DataError(
+                f"{records.where(row)}: invalid split {name!r}. Allowed are {SPLIT_RULE}"
+            )
+    return np.array(splits, object)
+
+
+def _write(
+    folder: Path,
+    records: Records,
+    template: RowTemplate,
+    ids: "np.ndarray[tuple[int], np.dtype[np.int64]]",
+    splits: "np.ndarray[tuple[int], np.dtype[np.object_]]",
+) -> dict[str, int]:
+    """Write one Parquet file per split, and return the numbers of rows."""
+    rows = rendered(template, records)
+    keys = [(name, spans.tolist()) for name, spans in rows.spans.items()]
+    targets = [{name: [spans[row]] for name, spans in keys} for row in range(len(records))]
+    kind = pa.map_(pa.string(), pa.list_(pa.list_(pa.int64())))
+    columns = {
+        "id": pa.array(map(str, ids.tolist()), pa.string()),
+        "text": rows.texts,
+        "targets": pa.array([list(each.items()) for each in targets], kind),
+        **{FIELD + name: records.plain(name) for name in template.fields},
+    }
+    table = pa.table(columns)
+    counts = Counter(splits.tolist())
+    for split in counts:
+        with Sink(folder / f"{split}-00000.parquet") as sink:
+            pq.write_table(
+                table.filter(pa.array(splits == split)),
+                sink,
+                compression="zstd",
+                write_page_checksum=True,
+            )
+    return {"rows": len(records), **{f"rows_{split}": counts[split] for split in sorted(counts)}}
