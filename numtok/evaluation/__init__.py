@@ -5,7 +5,6 @@ comparison/         comparison of reports: experiments, seeds, requirements, pub
 published/          numbers printed in papers, with caveats; one TOML file per table
 answers.py          evaluation of models that write whole answers
 baselines.py        baselines for numbers: mean, nearest, linear, ...
-csv_rows.py          rows of CSV and Parquet files, passed through to the output of predict
 devices.py          batches that fit in memory, on one or more devices
 evaluation.py       steps shared by all evaluations, from predictions to a report
 fields.py           fields that numbers belong to, with the mean and median of each field
@@ -15,6 +14,7 @@ model_card.py       model card for an exported model
 numbers.py          evaluation of models that predict numbers
 number_parts.py     sign, mantissa and exponent of numbers: errors and frequencies
 predict.py          predictions of numbers and their distributions, computed in batches
+predicted_rows.py    output of predict for the rows of a file
 prediction_mode.py  mode of a text model (numbers, labels or answers), with its options
 queries.py          the numbers to predict, grouped by which are predicted together
 raw_numbers.py      conversion of head outputs to values and distributions in raw units

@@ -4,7 +4,6 @@ target."""
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from numtok.arrays import Floats
+from numtok.data.records.columns import column_of, dates_of
+from numtok.data.records.notation import notation_of
+from numtok.data.records.reader import FORMATS, JSON_LINES, read_records
+from numtok.data.records.typed import date_parts, is_date
 from numtok.data.tables.columns import feature_column, first_word
-from numtok.data.tables.file import check_format, check_names, parsed, read_file
+from numtok.data.tables.file import check_format, check_names, csv_form, parsed, read_file
+from numtok.data.tables.table import Feature
 from numtok.errors import DataError, UsageError
-from numtok.evaluation.csv_rows import csv_records
 from numtok.evaluation.devices import Note, devices
+from numtok.evaluation.predicted_rows import COLUMNS, RowNumbers, with_predictions
 from numtok.evaluation.table_options import TableOptions
 from numtok.evaluation.tables import AT_ONCE
-from numtok.reports import QUANTILES, quantile_column
 from numtok.settings.predict import Config
 from numtok.store.artifact import Artifact
 from numtok.training.device import device_of
@@ -29,50 +32,46 @@ from numtok.training.model_files import LoadedRegressor, read_regressor
 from numtok.training.model_json import TableModelFile
 from numtok.training.trained_table import FittedTable
 
-PREDICTED = "predicted"
 _SHOWN = 12  # maximum number of column names in a message
-COLUMNS = (PREDICTED, *map(quantile_column, QUANTILES))
 
 
 def predict_table(
     config: Config, model: Artifact, file: TableModelFile, note: Note
-) -> Iterator[list[str]]:
-    """Yield CSV records: the header, then each row of the file, unchanged, with :data:`COLUMNS`
-    appended.
+) -> Iterator[bytes]:
+    """Yield the lines of the output (:func:`with_predictions`) for the rows of a file.
 
     ``file`` describes the model. Raises UsageError for invalid options or missing feature columns,
     DataError for invalid data, and StoreError for a damaged model.
     """
     path = str(config.file)
     if path == "-":
-        raise UsageError("tables cannot be read from standard input. Pass a CSV or Parquet file")
-    check_format(path)
+        raise UsageError("tables cannot be read from standard input. Pass a file")
+    check_format(path, FORMATS)
     options, device = TableOptions.of(config), device_of(config.device)
     loaded = read_regressor(model, device, file)
     fold, fitted = _fold(config, loaded)
-    data = read_file(Path(path))
-    words = [
-        feature.name for feature in loaded.file.settings.features if feature.kind == "category"
-    ]
-    table = parsed(path, data, words)
-    columns = _features(path, table, loaded, fitted)
-    records = csv_records(path, data, table)
-    header = next(records)
-    for name in COLUMNS:
-        if name in header:
-            raise UsageError(
-                f"{path} has a column {name!r}, a name reserved for predictions. Rename it"
-            )
+    columns = _features(path, _read(path, loaded), loaded, fitted)
+    target = loaded.file.settings.target
+
+    def predictions(blocks: Iterator[Floats]) -> Iterator[RowNumbers]:
+        for block in blocks:
+            for values in block.tolist():
+                yield {target: dict(zip(COLUMNS, values, strict=True))}
+
     with devices(config.devices, device) as these:
         model_of_fold = _AskedFold(options, loaded, fold)
         blocks = these.each(model_of_fold, _AskedFold.predict, _blocks(columns), note)
-        begun = list(islice(blocks, 1))  # errors occur before anything is written
-        yield [*header, *COLUMNS]
-        for predictions in chain(begun, blocks):
-            for values, record in zip(
-                predictions.tolist(), islice(records, len(predictions)), strict=True
-            ):
-                yield [*record, *(repr(value) if np.isfinite(value) else "" for value in values)]
+        yield from with_predictions(path, [target], predictions(iter(blocks)))
+
+
+def _read(path: str, loaded: LoadedRegressor) -> "pa.Table":
+    """Return the columns of a file: words in columns of categories, else the types of the file."""
+    if path.endswith(JSON_LINES):
+        return read_records(path).table
+    words = [
+        feature.name for feature in loaded.file.settings.features if feature.kind == "category"
+    ]
+    return parsed(path, read_file(Path(path)), words)
 
 
 @dataclass(frozen=True)
@@ -117,14 +116,16 @@ def _features(
     """Return the features of a file, with the order and types that the model expects."""
     wanted, present = loaded.file.settings.features, table.column_names
     check_names(path, present)
-    if lacking := [feature.name for feature in wanted if feature.name not in present]:
-        commas = ". Are fields separated by commas or semicolons?" if len(present) == 1 else ""
+    names = [feature.date or feature.name for feature in wanted]
+    if lacking := [name for name in dict.fromkeys(names) if name not in present]:
+        is_csv = len(present) == 1 and path.endswith(".csv")
+        commas = ". Are fields separated by commas or semicolons?" if is_csv else ""
         raise UsageError(
             f"{path} has no column {_listed(lacking)} (it has {_listed(present)}){commas}. "
             f"{loaded.artifact.ref} needs "
             f"{', '.join(f'{feature.name} ({feature.kind})' for feature in wanted)}"
         )
-    numbers = [_number(path, feature.name, table) for feature in wanted if feature.kind == "number"]
+    numbers = [_number(path, feature, table) for feature in wanted if feature.kind == "number"]
     categories = [feature.name for feature in wanted if feature.kind == "category"]
     return Features(
         np.column_stack(numbers) if numbers else np.empty((len(table), 0)),
@@ -140,8 +141,11 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join([*map(repr, names[:_SHOWN]), *more])
 
 
-def _number(path: str, name: str, table: "pa.Table") -> Floats:
+def _number(path: str, feature: Feature, table: "pa.Table") -> Floats:
     """Return a numeric feature. Strings are parsed; empty strings are missing values."""
+    if feature.date is not None:
+        return _date_part(path, feature, table[feature.date])
+    name = feature.name
     column = table[name]
     if pa.types.is_null(column.type):
         return np.full(len(table), np.nan)
@@ -149,6 +153,9 @@ def _number(path: str, name: str, table: "pa.Table") -> Floats:
     if pa.types.is_string(values.type):
         trimmed = pc.utf8_trim_whitespace(values)
         words = pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
+        decimal = csv_form(read_file(Path(path))).decimal if path.endswith(".csv") else "."
+        notation = notation_of(words, decimal)
+        words = words if notation is None else notation.plain(words)
         if (row := first_word(words)) is not None:
             raise DataError(
                 f"{path}: row {row + 1}: feature {name!r} must be a number "
@@ -158,6 +165,22 @@ def _number(path: str, name: str, table: "pa.Table") -> Floats:
         values, _ = feature_column(path, name, read, may_drop=False)
     numbers: Floats = values.fill_null(float("nan")).to_numpy()
     return numbers
+
+
+def _date_part(path: str, feature: Feature, column: "pa.ChunkedArray[Any]") -> Floats:
+    """Return a part of a date."""
+    name = str(feature.date)
+    if pa.types.is_null(column.type):
+        return np.full(len(column), np.nan)
+    dates = column.combine_chunks()
+    if not is_date(column.type):
+        form = column_of(name, dates.cast(pa.string())).date_format
+        if form is None:
+            raise DataError(f"{path}: column {name!r} must have dates, such as 2024-01-31")
+        dates = dates_of(dates, form)
+    part = date_parts(dates)[str(feature.part)]
+    values: Floats = part.fill_null(float("nan")).to_numpy(zero_copy_only=False)
+    return values
 
 
 def _category(

@@ -9,7 +9,6 @@ from numtok.data.records.reader import has_fields
 from numtok.declaration import CheckApplies, no_options
 from numtok.encoding.codec import Codec
 from numtok.encoding.schema import SCHEME_FILE
-from numtok.evaluation.csv_rows import outgoing_record
 from numtok.evaluation.record_rows import predict_records
 from numtok.evaluation.table_rows import predict_table
 from numtok.evaluation.text_rows import Query, outgoing, predict_texts, read_rows
@@ -35,7 +34,7 @@ def run(config: Config, store: Store, check: CheckApplies = no_options) -> Gener
     of = "tables" if isinstance(file, TableModelFile) else "texts"
     check(of, f"a model of {of}")
     if isinstance(file, TableModelFile):
-        yield from map(outgoing_record, predict_table(config, model, file, store.note))
+        yield from predict_table(config, model, file, store.note)
         return
     template = None if config.file is None else Codec.read(model.path / SCHEME_FILE).template
     if template is not None and has_fields(str(config.file), template.fields):

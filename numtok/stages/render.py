@@ -18,8 +18,9 @@ import pyarrow.parquet as pq
 
 from numtok import files
 from numtok.data.reading.sources import as_name
-from numtok.data.reading.split_rule import SPLIT_RULE, TRAIN, SplitRule, is_split
+from numtok.data.reading.split_rule import SplitRule
 from numtok.data.records.reader import FORMATS, Records, read_records
+from numtok.data.records.splits import splits_of
 from numtok.data.records.template import (
     TEMPLATE,
     RowTemplate,
@@ -28,7 +29,7 @@ from numtok.data.records.template import (
     rendered,
     template_of,
 )
-from numtok.errors import DataError, NumtokError, UsageError, unknown
+from numtok.errors import DataError, NumtokError
 from numtok.files import Sink
 from numtok.store.artifact import DATA, Artifact, Parent
 from numtok.store.store import Store
@@ -36,7 +37,6 @@ from numtok.store.store import Store
 Settings = TypeVar("Settings", bound=Any)
 
 REVISION = 1
-_SPLIT = "split"  # field with the split of each row
 _LARGEST = 1 << 31  # bytes of a file
 FIELD = "field:"  # prefix of the columns that keep the fields of a record
 
@@ -108,7 +108,8 @@ def run(rendering: Rendering, store: Store) -> Rendered:
         raise DataError(f"{usable.problem}. Skip such rows: --on-error skip")
     if skipped := len(kept) - int(kept.sum()):
         notes.append(f"Skipped {skipped:,} of {len(kept):,} rows without a usable target.")
-    splits = _splits(records, rendering.split)
+    rule = None if rendering.split is None else SplitRule.parse(rendering.split)
+    splits = np.array(splits_of(records, rule), object)
     content = files.read_bytes(Path(path), _LARGEST)
     settings = {
         "stage": "render",
@@ -185,28 +186,6 @@ def _command(rendering: Rendering, template: RowTemplate) -> list[str]:
     else:
         command += ["--fields", ",".join(template.fields)]
     return command + (["--split", rendering.split] if rendering.split else [])
-
-
-def _splits(records: Records, rule: str | None) -> "np.ndarray[tuple[int], np.dtype[np.object_]]":
-    """Return the split of each record, by the rule or by the field ``split``."""
-    count = len(records)
-    if rule is not None:
-        by = SplitRule.parse(rule)
-        if by.by is None:
-            return np.array([by.split_of(str(row)) for row in range(count)], object)
-        if by.by not in records.names:
-            known = filter(None, records.names)
-            raise UsageError(f"{records.path}: {unknown('field of --split', by.by, known)}")
-        return np.array([by.split_at(value) for value in records.column(by.by).to_pylist()], object)
-    if _SPLIT not in records.names:
-        return np.full(count, TRAIN, object)
-    splits = [value or TRAIN for value in records.column(_SPLIT).to_pylist()]
-    for row, name in enumerate(splits):
-        if not is_split(name):
-            raise DataError(
-                f"{records.where(row)}: invalid split {name!r}. Allowed are {SPLIT_RULE}"
-            )
-    return np.array(splits, object)
 
 
 def _write(

@@ -17,6 +17,9 @@ import pyarrow.csv
 
 from numtok.data.reading.sources import as_name
 from numtok.data.reading.split_rule import SplitRule
+from numtok.data.records.reader import FORMATS, read_records
+from numtok.data.records.splits import splits_of
+from numtok.data.records.typed import date_parts, is_date, typed_columns
 from numtok.data.tables.columns import (
     SPLIT_COLUMN,
     TableColumns,
@@ -27,12 +30,10 @@ from numtok.data.tables.columns import (
     write_columns,
 )
 from numtok.data.tables.file import (
-    FORMATS,
     CsvForm,
     check_format,
     check_names,
     csv_form,
-    parsed,
     read_csv,
     read_file,
 )
@@ -42,7 +43,7 @@ from numtok.settings.table import Config as Config
 from numtok.store.artifact import TABLE, Artifact, MadeArtifact, Parent
 from numtok.store.store import Store
 
-REVISION = 1
+REVISION = 2
 SPLIT = "test=0.2,validation=0.1"
 _CODE = r"^\s*[+-]?0(?:[0-9]|[xX])"  # codes such as 00037 or 0x1F
 
@@ -66,7 +67,7 @@ def run(config: Config, store: Store) -> MadeArtifact:
     Raises UsageError, DataError (naming the column, and the row if there is one) and StoreError.
     """
     started = time.monotonic()
-    check_format(config.path)
+    check_format(config.path, FORMATS)
     data = read_file(Path(config.path))
     rule = SplitRule.parse(config.split or SPLIT)
     chosen = rule != SplitRule.parse(SPLIT)  # typing the default gives the same table
@@ -88,12 +89,14 @@ def run(config: Config, store: Store) -> MadeArtifact:
     with store.draft(TABLE, name, settings, parents=[parent], command=command, how=config) as draft:
         if isinstance(draft, Artifact):
             return MadeArtifact(draft, made=False)
-        columns = _columns(config, parsed(config.path, data), rule)
+        table, notes = typed_columns(config.path, data)
+        columns = _columns(config, table, rule)
+        codes: Iterator[str] = iter(())
         if config.path.endswith(".csv"):
             form = csv_form(data)
-            first = [] if form.note is None else [form.note]
-            notes = (*first, *columns.notes, *_codes(data, columns, form))
-            columns = replace(columns, notes=notes)
+            notes = [note for note in (form.note, *notes) if note is not None]
+            codes = _codes(data, columns, form)
+        columns = replace(columns, notes=(*notes, *columns.notes, *codes))
         counts = write_columns(draft.path, columns)
         return MadeArtifact(
             draft.publish(counts, {"seconds": time.monotonic() - started}), made=True
@@ -104,7 +107,11 @@ def _codes(data: bytes, columns: TableColumns, form: CsvForm) -> Iterator[str]:
     """Yield a note for each number feature that may be a code: Arrow reads 00037 as 37 and 0x1F as
     31."""
     features = columns.features.items()
-    names = [name for name, column in features if pa.types.is_floating(column.type)]
+    names = [
+        name
+        for name, column in features
+        if pa.types.is_floating(column.type) and name not in columns.dates
+    ]
     if not names:
         return
     texts = dict.fromkeys(names, pa.string())
@@ -147,17 +154,22 @@ def _columns(config: Config, table: "pa.Table", rule: SplitRule) -> TableColumns
         )
     kept = _kept(config, table[config.target])
     target = target_column(path, config.target, table[config.target].filter(kept))
-    features, notes = {}, _skipped(config.target, kept)
+    features, dates, notes = {}, {}, _skipped(config.target, kept)
     for name in config.features or [name for name in left if name not in folds]:
         if reason := _unusable(name, names, table[name]):
             notes.append(f"{reason}, so it is skipped")
+            continue
+        if is_date(table[name].type):
+            for part, values in date_parts(table[name].combine_chunks()).items():
+                features[f"{name} ({part})"] = values.filter(kept)
+                dates[f"{name} ({part})"] = name, part
             continue
         column, note = feature_column(path, name, table[name])
         features[name] = column.filter(kept)
         notes += [note] if note else []
     assigned = {name: split_column(path, name, table[name]) for name in folds}
     if not folds:
-        assigned = {"split": pa.array(_splits(path, table, rule), pa.string())}
+        assigned = {"split": pa.array(_splits(path, len(table), rule), pa.string())}
     assigned = {name: splits.filter(kept) for name, splits in assigned.items()}
     return TableColumns(
         where=path,
@@ -166,6 +178,7 @@ def _columns(config: Config, table: "pa.Table", rule: SplitRule) -> TableColumns
         features=features,
         assigned=assigned,
         notes=tuple(notes),
+        dates=dates,
     )
 
 
@@ -188,14 +201,11 @@ def _skipped(target: str, kept: "pa.Array[Any]") -> list[str]:
     return [f"skipped {count:,} of {len(kept):,} rows, whose target {target!r} is not usable"]
 
 
-def _splits(path: str, table: "pa.Table", rule: SplitRule) -> list[str]:
+def _splits(path: str, rows: int, rule: SplitRule) -> list[str]:
     """Return the split of each row: by a hash of its row number, or by its value in a column."""
     if rule.by is None:
-        return [rule.split_of(str(row)) for row in range(len(table))]
-    if rule.by not in table.column_names:
-        names = filter(None, table.column_names)
-        raise UsageError(f"{path}: {unknown('column of --split', rule.by, names)}")
-    return [rule.split_at(value) for value in table[rule.by].cast(pa.string()).to_pylist()]
+        return [rule.split_of(str(row)) for row in range(rows)]
+    return splits_of(read_records(path), rule)
 
 
 def _unusable(name: str, names: Sequence[str], column: "pa.ChunkedArray[Any]") -> str | None:

@@ -211,7 +211,7 @@ def test_what_cannot_be_asked_is_told_in_one_line(numtok: Shell, says: Says) -> 
     fitted_to = f"{model} needs size (number), kind (category), "
     for line, code, *told in (
         ("gone.csv", 2, "gone.csv: file not found"),
-        ("asked.jsonl", 2, "asked.jsonl: ", ".csv or .parquet"),
+        ("asked.jsonl", 2, "asked.jsonl has no column 'kind'", fitted_to),
         ("short.csv", 2, "short.csv has no column 'code', 'new' (it has 'size', 'kind'", fitted_to),
         ("said.csv", 2, "said.csv has a column 'predicted'", "Rename it"),
         ("twice.csv", 3, "twice.csv has the column 'kind' 2 times"),
@@ -221,7 +221,7 @@ def test_what_cannot_be_asked_is_told_in_one_line(numtok: Shell, says: Says) -> 
         ("lists.parquet", 3, "lists.parquet: ", "column 'kind' must be ", "list<element: int64>"),
         ("long.parquet", 3, "long.parquet: ", "'more' cannot be written as text", "Remove it"),
         ("bars.csv", 2, "(it has 'size|kind|code|new')", "separated by commas", fitted_to),
-        ("-", 2, "standard input", "a CSV or Parquet file"),
+        ("-", 2, "standard input", "Pass a file"),
         ("short.csv --num-samples -1", 2, "--num-samples ", "at least 0 (got -1)"),
         ("short.csv --fold 3", 2, f"{model} has no fold 3", "--fold K; available: 0"),
         ("short.csv --batch 3", 2, "--batch ", "Remove it"),

@@ -289,7 +289,6 @@ BAD_TABLES: tuple[tuple[str, *tuple[str, ...]], ...] = (
     ("y\n1\n2\n3\n4\n5\n6\n", "no column is left as a feature", "the target 'y'"),
     ("x,x,y\n1,2,3\n1,2,4\n", "the column 'x' 2 times", "unique name"),
     (",,y\n1,2,3\n1,2,4\n", "a column without a name 2 times", "unique name"),
-    ("when,y\n2020-01-01,1\n2020-01-02,2\n", "'when'", OF_DATES, "--drop when"),
     ("x,y\n1,1\ninf,2\n", "feature 'x'", "inf in row 2", "--drop x"),
     ("x,y,split\n1,1,test\n2,2,validation\n", "split 'train' of 'split'", "at least one"),
     ("x,y,split\n1,1,train\n2,2,My Test\n", "'split' is 'My Test' in row 2", "lower-case letters"),

@@ -50,17 +50,17 @@ class RowTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         A row of text is each prompt followed by the number of that target. Raises UsageError if a
         field is missing from the file.
         """
-        parts = [self._line(records, name) for name in self.fields]
-        empty = pa.array([""] * len(records), pa.string())
-        text = pc.binary_join_element_wise(*parts, "\n", null_handling="skip") if parts else empty
         first, *others = self.targets
-        before = pc.if_else(pc.equal(text, ""), f"{first}: ", f"\n{first}: ")
-        prompts = [pc.binary_join_element_wise(text, before, "")]
-        return prompts + [pa.array([f"\n{name}: "] * len(records), pa.string()) for name in others]
+        lines = [self._line(records, name) for name in self.fields]
+        prompts = [pc.binary_join_element_wise(*lines, f"{first}: ", "")]
+        rows = len(records)
+        return prompts + [pa.array([f"\n{name}: "] * rows, pa.string()) for name in others]
 
     def _line(self, records: Records, name: str) -> "pa.Array[Any]":
-        values = records.plain(name)
-        return values if self.bare else pc.binary_join_element_wise(f"{name}: ", values, "")
+        """Return the line of a field in each row [n]; empty where the value is missing."""
+        before = "" if self.bare else f"{name}: "
+        line = pc.binary_join_element_wise(before, records.plain(name), "\n", "")
+        return pc.fill_null(line, "")
 
 
 TEMPLATE = StoredJson(name="template.json", kind=RowTemplate)

@@ -5,7 +5,8 @@
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,8 @@ class TableColumns:
         Columns by name: float64 for numbers, strings for categories; null if missing.
     assigned [n] each
         Split columns by name (strings); null for rows without a split.
+    dates
+        Column and part of the date, for features that are parts of dates.
     """
 
     where: str
@@ -63,6 +66,7 @@ class TableColumns:
     features: "dict[str, pa.Array[Any]]"
     assigned: "dict[str, pa.Array[Any]]"
     notes: tuple[str, ...]
+    dates: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
 def feature_column(
@@ -228,7 +232,10 @@ def write_columns(folder: Path, columns: TableColumns) -> dict[str, int]:
             notes.append(f"rows in no split of {fold!r}: {assigned.null_count:,}")
     file = TableFile(
         target=columns.target_name,
-        features=[Feature(name, _kind(values)) for name, values in columns.features.items()],
+        features=[
+            Feature(name, _kind(values), *columns.dates.get(name, ()))
+            for name, values in columns.features.items()
+        ],
         splits=list(columns.assigned),
         notes=notes,
     )

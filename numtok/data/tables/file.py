@@ -21,10 +21,10 @@ _MOST = (1 << 31) - 2  # bytes: Arrow infers types from one block, whose size is
 _COLUMNS = 20_000  # maximum: each takes 30 kB here and in later stages, even with few rows
 
 
-def check_format(path: str) -> None:
-    """Raise UsageError if a file name does not end in .csv or .parquet."""
-    if not path.endswith(FORMATS):
-        raise UsageError(f"{path}: unknown format; the name must end in {' or '.join(FORMATS)}")
+def check_format(path: str, formats: tuple[str, ...] = FORMATS) -> None:
+    """Raise UsageError if a file name has none of the given endings."""
+    if not path.endswith(formats):
+        raise UsageError(f"{path}: unknown format; the name must end in {' or '.join(formats)}")
 
 
 def read_file(path: Path) -> bytes:

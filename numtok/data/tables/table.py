@@ -33,11 +33,17 @@ ROW_GROUP = 12 << 20  # approximate bytes of columns in a row group
 Kind = Literal["number", "category"]
 
 
-class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Name of a feature column, and whether it contains numbers or categories."""
+class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Name of a feature column, and whether it contains numbers or categories.
+
+    date, part
+        For a part of a date, such as the year: the column of the date, and the name of the part.
+    """
 
     name: str
     kind: Kind
+    date: str | None = None
+    part: str | None = None
 
 
 class TableFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -1,0 +1,69 @@
+"""Columns of a file with their types: numbers as float64, dates as timestamps, the rest as strings.
+
+Arrow infers the types of CSV columns. Columns of strings that are numbers in another notation, or
+dates in another format, are converted too.
+"""
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from numtok.data.records.columns import column_of, dates_of
+from numtok.data.records.reader import JSON_LINES, read_records
+from numtok.data.tables.file import csv_form, parsed
+
+#: Parts of a date that become features, with their functions in Arrow.
+DATE_PARTS = {
+    "year": pc.year,
+    "day of year": pc.day_of_year,
+    "weekday": pc.day_of_week,
+    "days": lambda dates: pc.divide(dates.cast(pa.timestamp("s")).cast(pa.int64()), 86_400.0),
+}
+
+
+def typed_columns(path: str, data: bytes) -> "tuple[pa.Table, list[str]]":
+    """Return the columns of a file with their types, and notes on converted columns.
+
+    ``data`` is the content of the file, unless it is JSON Lines. Raises the same errors as
+    :func:`~numtok.data.records.reader.read_records`.
+    """
+    if path.endswith(JSON_LINES):
+        table, decimal = read_records(path).table, "."
+    else:
+        table = parsed(path, data)
+        decimal = csv_form(data).decimal if path.endswith(".csv") else "."
+    notes = []
+    for index, name in enumerate(table.column_names):
+        if not pa.types.is_string(table.schema.types[index]):
+            continue
+        values = table.column(index).combine_chunks()
+        if isinstance(values, pa.ChunkedArray):
+            values = pa.concat_arrays(values.chunks)
+        column = column_of(name, values, decimal)
+        if column.notation is not None:
+            values = column.notation.plain(values).cast(pa.float64())
+            if column.notation.description:
+                notes.append(f"{name!r} is read as numbers with {column.notation.description}")
+        elif column.date_format is not None:
+            values = dates_of(values, column.date_format)
+            notes.append(f"{name!r} is read as dates, written as {column.date_format}")
+        else:
+            continue
+        table = table.set_column(index, name, values)
+    return table, notes
+
+
+def date_parts(dates: "pa.Array[Any]") -> "dict[str, pa.Array[Any]]":
+    """Return the features of a column of dates [n] as float64[n], keyed by the part of the date.
+
+    ``days`` are elapsed days since 1970, with the time of day as a fraction.
+    """
+    if pa.types.is_timestamp(dates.type) and dates.type.tz is not None:
+        dates = dates.cast(pa.timestamp(dates.type.unit))
+    return {part: find(dates).cast(pa.float64()) for part, find in DATE_PARTS.items()}
+
+
+def is_date(kind: "pa.DataType") -> bool:
+    """Return whether a type has a date; times of day alone have none."""
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))

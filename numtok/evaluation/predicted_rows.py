@@ -1,0 +1,124 @@
+"""Output of ``numtok predict`` for a file of records: each row unchanged, with its predictions.
+
+CSV and Parquet files give CSV with additional columns. JSON Lines give JSON Lines with an
+additional field.
+"""
+
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from numtok.data.reading.json_lines import json_lines
+from numtok.data.records.reader import JSON_LINES, has_fields
+from numtok.data.tables.file import csv_form, parsed, read_file
+from numtok.errors import DataError, UsageError
+from numtok.reports import QUANTILES, quantile_column
+
+PREDICTED = "predicted"
+COLUMNS = (PREDICTED, *map(quantile_column, QUANTILES))
+
+#: Predictions of one row: for each target, values keyed by column (:data:`COLUMNS`).
+RowNumbers = Mapping[str, Mapping[str, float | None]]
+
+
+def with_predictions(
+    path: str, targets: Sequence[str], predictions: Iterator[RowNumbers]
+) -> Iterator[bytes]:
+    """Yield the lines of the output: the rows of a file, with their predictions.
+
+    With several targets, the names of added columns end in ``_TARGET``. Nothing is written before
+    the first prediction, so that errors come first. Raises UsageError if the file has a column
+    with a reserved name.
+    """
+    if path.endswith(JSON_LINES):
+        return _json_rows(path, predictions)
+    return _csv_rows(path, targets, predictions)
+
+
+def _json_rows(path: str, predictions: Iterator[RowNumbers]) -> Iterator[bytes]:
+    if has_fields(path, [PREDICTED]):
+        raise UsageError(
+            f"{path} has a field {PREDICTED!r}, a name reserved for predictions. Rename it"
+        )
+    lines = json_lines(path, msgspec.json.Decoder(msgspec.Raw))
+    for (_, line, _), numbers in zip(lines, predictions, strict=True):
+        inner = line.rstrip()[:-1].rstrip()
+        comma = b"" if inner.endswith(b"{") else b","
+        values = {
+            target: {name: value for name, value in columns.items() if _is_finite(value)}
+            for target, columns in numbers.items()
+        }
+        yield inner + comma + b'"predicted":' + msgspec.json.encode(values) + b"}\n"
+
+
+def _csv_rows(
+    path: str, targets: Sequence[str], predictions: Iterator[RowNumbers]
+) -> Iterator[bytes]:
+    data = read_file(Path(path))
+    rows = _csv_records(path, data, parsed(path, data))
+    header = next(rows)
+    endings = [f"_{target}" for target in targets] if len(targets) > 1 else [""]
+    added = [name + ending for ending in endings for name in COLUMNS]
+    for name in added:
+        if name in header:
+            raise UsageError(
+                f"{path} has a column {name!r}, a name reserved for predictions. Rename it"
+            )
+    begun = list(islice(predictions, 1))
+    yield _csv_line([*header, *added])
+    for row, numbers in zip(rows, chain(begun, predictions), strict=True):
+        yield _csv_line([*row, *chain.from_iterable(map(_cells, numbers.values()))])
+
+
+def _cells(columns: Mapping[str, float | None]) -> list[str]:
+    """Return the cells of one prediction; values that are missing or not finite are empty."""
+    values = (columns.get(name) for name in COLUMNS)
+    return [repr(value) if _is_finite(value) else "" for value in values]
+
+
+def _is_finite(value: float | None) -> bool:
+    return value is not None and bool(np.isfinite(value))
+
+
+def _csv_records(path: str, data: bytes, table: "pa.Table") -> Iterator[list[str]]:
+    """Yield the header and the rows of a CSV or Parquet file as CSV fields, as they were read."""
+    if path.endswith(".csv"):
+        csv.field_size_limit(max(csv.field_size_limit(), len(data) + 1))
+        text = data.decode("utf-8-sig", "surrogateescape")
+        lines = io.StringIO(text, newline="")
+        yield from filter(None, csv.reader(lines, delimiter=csv_form(data).separator))
+        return
+    columns = [_written(path, name, table[name]) for name in table.column_names]
+    yield list(table.column_names)
+    for row in zip(*columns, strict=True):
+        yield ["" if value is None else str(value) for value in row]
+
+
+def _written(path: str, name: str, column: "pa.ChunkedArray[Any]") -> list[Any]:
+    with suppress(pa.ArrowException):  # such as lists
+        column = column.cast(pa.string())
+    try:
+        return list(column.to_pylist())
+    except (pa.ArrowException, OverflowError, ValueError) as error:
+        raise DataError(
+            f"{path}: column {name!r} cannot be written as text ({error}). Remove it"
+        ) from error
+
+
+def _csv_line(record: list[str]) -> bytes:
+    """Return a record as a line of CSV, in bytes.
+
+    >>> _csv_line(["7", "a, b", "1.5"])
+    b'7,"a, b",1.5\\n'
+    """
+    line = io.StringIO()
+    csv.writer(line).writerow(record)  # lines end in \r\n: otherwise \r would not be quoted
+    return line.getvalue().removesuffix("\r\n").encode("utf-8", "surrogateescape") + b"\n"

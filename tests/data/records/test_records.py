@@ -1,0 +1,159 @@
+"""Records of files in each format, and the kinds of their columns."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from numtok.data.reading.split_rule import SplitRule
+from numtok.data.records.columns import column_of
+from numtok.data.records.notation import notation_of, usual_notation
+from numtok.data.records.reader import has_fields, read_records
+from numtok.data.records.splits import in_order, splits_of
+from numtok.data.records.typed import date_parts, typed_columns
+from numtok.errors import DataError, UsageError
+
+
+@pytest.mark.parametrize(
+    ("values", "decimal", "plain"),
+    [
+        (["1.50", "-2e3", " 7 "], ".", ["1.50", "-2e3", "7"]),
+        (["1,234.50", "12,345", "9"], ".", ["1234.50", "12345", "9"]),
+        (["$1,200", "$3.50", None], ".", ["1200", "3.50", None]),
+        (["12 €", "1,000 €"], ".", ["12", "1000"]),
+        (["12 345.6", "7"], ".", ["12345.6", "7"]),
+        (["0,5", "-3"], ",", ["0.5", "-3"]),
+        (["1.234,5", "2"], ",", ["1234.5", "2"]),
+    ],
+)
+def test_numbers_of_a_column_keep_their_digits(
+    values: list[str], decimal: str, plain: list[str]
+) -> None:
+    column = pa.array(values)
+    notation = notation_of(column, decimal)
+    assert notation is not None and notation.plain(column).to_pylist() == plain
+
+
+def test_a_notation_must_read_every_value_unless_most_count() -> None:
+    column = pa.array(["1,234", "5", "n.a."])
+    assert notation_of(column) is None
+    usual = usual_notation(column)
+    assert usual is not None and usual.plain(column).to_pylist() == ["1234", "5", None]
+    assert usual_notation(pa.array(["a", "b"])) is None
+    assert notation_of(pa.array([None, None], pa.string())) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "kind"),
+    [
+        ("x", ["1", "2.5", None], "number"),
+        ("id", [str(row) for row in range(50)], "id"),
+        ("sku", [f"AB-{row:05d}" for row in range(50)], "id"),
+        ("smiles", ["C" * row + "O" for row in range(1, 121)], "text"),
+        ("note", [f"the {row}th visit was short" for row in range(50)], "text"),
+        ("color", ["red", "blue"] * 20, "category"),
+        ("sold", ["2024-01-31", "2023-12-01"], "date"),
+        ("sold", ["Jun 12 1998", "Aug 07 1998", None], "date"),
+        ("sold", ["31/12/2020", "01/02/2021"], "date"),
+        ("same", ["a", "a", "a"], "constant"),
+        ("none", [None, None], "empty"),
+        ("flag", ["true", "false", "true"], "category"),
+    ],
+)
+def test_kinds_of_columns(name: str, values: list[str], kind: str) -> None:
+    assert column_of(name, pa.array(values, pa.string())).kind == kind
+
+
+def test_json_records_keep_literals_and_flatten_objects(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl.gz"
+    lines = [
+        '{"a": 1.50, "specs": {"ram": 16, "tags": ["x", 2.0]}, "ok": true}',
+        "",
+        '{"a": 1e400, "late": "é", "ok": null}',
+    ]
+    path.write_bytes(gzip.compress("\n".join(lines).encode()))
+    records = read_records(str(path))
+    assert records.names == ["a", "specs.ram", "specs.tags", "ok", "late"]
+    assert records.table.to_pylist() == [
+        {"a": "1.50", "specs.ram": "16", "specs.tags": '["x", 2.0]', "ok": "true", "late": None},
+        {"a": "1e400", "specs.ram": None, "specs.tags": None, "ok": None, "late": "é"},
+    ]
+    assert records.where(1) == f"{path}:3"
+    assert has_fields(str(path), ["specs.ram"]) and not has_fields(str(path), ["late"])
+
+
+def test_the_formats_agree(tmp_path: Path) -> None:
+    columns = {"n": [1.5, 2.0, None], "word": ["a", None, "c, d"]}
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    (tmp_path / "a.csv").write_text('n,word\n1.5,a\n2.0,\n,"c, d"\n')
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    tables = [
+        read_records(str(tmp_path / f"a.{end}")).table.to_pylist()
+        for end in ("parquet", "csv", "jsonl")
+    ]
+    assert tables[0] == tables[1] == tables[2]
+    assert tables[0][1] == {"n": "2.0", "word": None}
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ('{"a": NaN}', ("a.jsonl:1", "NaN")),
+        ('{"a": 1}\n[1]', ("a.jsonl:2", "object")),
+        ('{"a": 1, "a": 2}', ("a.jsonl:1", "appears twice")),
+        ('{"a": "\\ud800"}', ("a.jsonl:1", "surrogate")),
+        ("\n", ("a.jsonl is empty",)),
+    ],
+)
+def test_bad_json_is_refused_with_its_line(
+    tmp_path: Path, content: str, words: tuple[str, ...]
+) -> None:
+    (tmp_path / "a.jsonl").write_text(content)
+    with pytest.raises(DataError) as error:
+        read_records(str(tmp_path / "a.jsonl"))
+    assert all(word in str(error.value) for word in words)
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    for name, word in (("a.xlsx", "unknown format"), ("gone.csv", "not found"), ("-", "standard")):
+        with pytest.raises(UsageError, match=word):
+            read_records(name if name == "-" else str(tmp_path / name))
+
+
+def test_splits_by_a_date_follow_the_calendar(tmp_path: Path) -> None:
+    path = tmp_path / "films.csv"
+    path.write_text("when,y\nDec 31 1998,1\nJan 02 1999,2\nFeb 01 2000,3\n")
+    records = read_records(str(path))
+    assert in_order(records, "when").to_pylist() == ["1998-12-31", "1999-01-02", "2000-02-01"]
+    rule = SplitRule.parse("by=when,validation=1999-01-01,test=2000-01-01")
+    assert splits_of(records, rule) == ["train", "validation", "test"]
+    with pytest.raises(UsageError, match=r"wehn.*when"):
+        splits_of(records, SplitRule.parse("by=wehn,test=1"))
+
+
+def test_own_splits_are_checked(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("split,y\ntest,1\n,2\n")
+    assert splits_of(read_records(str(path)), None) == ["test", "train"]
+    path.write_text("split,y\ntest,1\nMy test,2\n")
+    with pytest.raises(DataError, match=r"row 2.*My test"):
+        splits_of(read_records(str(path)), None)
+
+
+def test_dates_become_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "sales.csv"
+    path.write_text('sold,price\n31.12.2020,"9,475"\n01.01.2021,12\n')
+    table, notes = typed_columns(str(path), path.read_bytes())
+    assert table["price"].to_pylist() == [9475.0, 12.0]
+    assert len(notes) == 2
+    parts = date_parts(table["sold"].combine_chunks())
+    assert {name: values.to_pylist() for name, values in parts.items()} == {
+        "year": [2020.0, 2021.0],
+        "day of year": [366.0, 1.0],
+        "weekday": [3.0, 4.0],
+        "days": [18627.0, 18628.0],
+    }

@@ -1,0 +1,104 @@
+"""Rows of text rendered from records."""
+
+from pathlib import Path
+
+import pytest
+
+from numtok.data.records.reader import Records, read_records
+from numtok.data.records.template import (
+    RowTemplate,
+    check_targets,
+    proposals,
+    rendered,
+    target_literals,
+    template_of,
+)
+from numtok.errors import DataError, UsageError
+
+
+def records_of(tmp_path: Path, content: str, name: str = "a.csv") -> Records:
+    (tmp_path / name).write_text(content)
+    return read_records(str(tmp_path / name))
+
+
+def test_a_row_is_its_fields_then_its_targets(tmp_path: Path) -> None:
+    records = records_of(tmp_path, 'title,y,year,z\n"A, B",1.50,1979,"1,200"\n,-2e3,1980,3\n')
+    template = template_of(records, ["y", "z"])
+    assert template == RowTemplate(targets=["y", "z"], fields=["title", "year"])
+    rows = rendered(template, records)
+    assert rows.texts.to_pylist() == [
+        "title: A, B\nyear: 1979\ny: 1.50\nz: 1200",
+        "year: 1980\ny: -2e3\nz: 3",
+    ]
+    for name, literals in (("y", ["1.50", "-2e3"]), ("z", ["1200", "3"])):
+        spans = rows.spans[name].tolist()
+        texts = rows.texts.to_pylist()
+        assert [text[a:b] for text, (a, b) in zip(texts, spans, strict=True)] == literals
+
+
+def test_spans_count_characters_not_bytes(tmp_path: Path) -> None:
+    records = records_of(tmp_path, '{"x": "über 5 €", "y": 7}\n', "a.jsonl")
+    template = template_of(records, ["y"], text_field="x")
+    rows = rendered(template, records)
+    assert template.bare and rows.texts.to_pylist() == ["über 5 €\ny: 7"]
+    assert rows.spans["y"].tolist() == [[12, 13]]
+
+
+def test_prompts_end_where_the_number_begins(tmp_path: Path) -> None:
+    records = records_of(tmp_path, "x,w\n1,a\n,\n")
+    template = RowTemplate(targets=["y", "z"], fields=["x", "w"])
+    first, second = template.prompts(records)
+    assert first.to_pylist() == ["x: 1\nw: a\ny: ", "y: "]
+    assert second.to_pylist() == ["\nz: ", "\nz: "]
+
+
+def test_fields_without_information_are_left_out(tmp_path: Path) -> None:
+    records = records_of(
+        tmp_path,
+        "id,same,none,x,split,y\n" + "".join(f"{k},s,,{k % 3},train,{k}\n" for k in range(9)),
+    )
+    template = template_of(records, ["y"])
+    assert template.fields == ["id", "x"]
+    assert "--drop id" in proposals(list(records.columns.values()), template)[0]
+    assert template_of(records, ["y"], drop=["id"]).fields == ["x"]
+    assert template_of(records, ["y"], fields=["x", "same"]).fields == ["x", "same"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"targets": ["yy"]}, "unknown field 'yy'"),
+        ({"targets": ["y", "y"]}, "'y' twice"),
+        ({"targets": ["y"], "fields": ["x", "y"]}, "'y' is a target"),
+        ({"targets": ["y"], "text_field": "y"}, "'y' is a target"),
+        ({"targets": ["y"], "drop": ["zz"]}, "unknown field 'zz'"),
+        ({"targets": ["y"], "fields": ["x"], "text_field": "x"}, "cannot be combined"),
+    ],
+)
+def test_names_that_cannot_be_used(tmp_path: Path, options: dict, words: str) -> None:
+    records = records_of(tmp_path, "x,y\n1,2\n3,4\n")
+    with pytest.raises(UsageError, match=words):
+        template_of(records, **options)
+
+
+def test_a_row_needs_a_field(tmp_path: Path) -> None:
+    records = records_of(tmp_path, "x,y\n1,2\n1,4\n")
+    with pytest.raises(DataError, match="no field is left"):
+        template_of(records, ["y"])
+
+
+def test_unusable_targets_are_found(tmp_path: Path) -> None:
+    records = records_of(tmp_path, "x,y\n1,2\n3,\n4,soon\n5,7\n6,1e200\n")
+    assert target_literals(records, "y").to_pylist() == ["2", None, None, "7", None]
+    usable = check_targets(records, ["y"])
+    assert usable.kept.to_pylist() == [True, False, False, True, False]
+    assert usable.problem is not None and "row 2" in usable.problem and "missing" in usable.problem
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [("x,y\na,b\nc,d\n", "'b'.*every row"), ("x,y\n1,5\n2,5\n", "is 5 in every row")],
+)
+def test_targets_without_anything_to_predict(tmp_path: Path, content: str, words: str) -> None:
+    with pytest.raises(DataError, match=words):
+        check_targets(records_of(tmp_path, content), ["y"])
