@@ -1,6 +1,7 @@
 """Rows of text rendered from records."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,7 +76,7 @@ def test_fields_without_information_are_left_out(tmp_path: Path) -> None:
         ({"targets": ["y"], "fields": ["x"], "text_field": "x"}, "cannot be combined"),
     ],
 )
-def test_names_that_cannot_be_used(tmp_path: Path, options: dict, words: str) -> None:
+def test_names_that_cannot_be_used(tmp_path: Path, options: dict[str, Any], words: str) -> None:
     records = records_of(tmp_path, "x,y\n1,2\n3,4\n")
     with pytest.raises(UsageError, match=words):
         template_of(records, **options)
