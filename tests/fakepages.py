@@ -106,15 +106,15 @@ def race_result(store: Store) -> RaceResult:
         for name, noise in zip(names, noises, strict=True)
     ]
     plan = Plan(
-        unit="steps",
-        preset="nano",
-        batch=16,
         candidates=[
             Candidate(
                 label=name,
                 data="encoded@0123456789abcdef",
                 scheme=name,
                 options={},
+                preset="nano",
+                batch=16,
+                unit="steps",
                 pace=0.01,
                 rates=[0.002, 0.006],
             )
@@ -135,10 +135,11 @@ def race_result(store: Store) -> RaceResult:
         Verdict("p10", False, f"rounds {EVIL} so that 30% of its spread is lost"),
         *(Verdict(name, True, "loses nothing") for name in names),
     ]
-    board = leaderboard(finalists, rivals, plan.guesses, None)
+    board = leaderboard(finalists, rivals, plan.guesses, ReportPredictions.read)
     return RaceResult(
         data=["rooms.jsonl"],
-        of_table=False,
+        kind="rows of text",
+        columns=[],
         target=None,
         minutes=0.5,
         rows=(700, 150, 150),

@@ -203,6 +203,16 @@ class ReportPredictions:
             self.ref, self.table.filter(has_target), self.answers.take(has_target)
         )
 
+    def by_row(self) -> "ReportPredictions":
+        """Return the predictions of models that predict one number per row, keyed by row alone.
+
+        The position of a number in its text, and the fold of a table, are then the same for all.
+        """
+        table = self.table
+        index = table.column_names.index("position")
+        table = table.set_column(index, "position", pa.array(np.zeros(len(table), np.int32)))
+        return ReportPredictions(self.ref, table, self.answers)
+
     def groups(self, name: str) -> "dict[str, Ints]":
         """Return the indices of the predictions for each value of the group ``name``, keyed by
         value.

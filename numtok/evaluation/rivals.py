@@ -5,7 +5,7 @@ computes the predictions of these baselines, and of boosted trees that are tuned
 split.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from itertools import product
 from typing import NamedTuple
@@ -65,6 +65,25 @@ class Rivals(NamedTuple):
     keys: list[Key]
     values: Mapping[str, Floats]
     notes: list[str]
+
+    def by_row(self) -> "Rivals":
+        """Return the predictions of one number per row, keyed by row and target alone."""
+        return self._replace(keys=[(row, target, 0) for row, target, _ in self.keys])
+
+
+def merged(parts: Sequence[Rivals]) -> Rivals:
+    """Join baselines for the same numbers. Of baselines with one name, the first is kept.
+
+    The order of the numbers is that of the first part; those that others lack are NaN.
+    """
+    keys, values, notes = parts[0].keys, dict[str, Floats](), list[str]()
+    for part in parts:
+        index = {key: row for row, key in enumerate(part.keys)}
+        rows = np.array([index.get(key, -1) for key in keys])
+        for name, predicted in part.values.items():
+            values.setdefault(name, np.append(predicted, np.nan)[rows])
+        notes += [note for note in part.notes if note not in notes]
+    return Rivals(keys, values, notes)
 
 
 def rivals(data: Artifact, split: str, rows: int | None = None) -> Rivals:

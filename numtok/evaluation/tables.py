@@ -34,7 +34,7 @@ from numtok.models.precision import on_host
 from numtok.registry import spec_of
 from numtok.reports import Costs, Figures, predictions_schema
 from numtok.row import GROUP
-from numtok.seeds import uniforms
+from numtok.seeds import seed_of
 from numtok.store.artifact import Artifact
 from numtok.training.features import Features
 from numtok.training.model_files import LoadedRegressor
@@ -92,11 +92,11 @@ class TableEvaluation:
         skipped.
 
         If there are more than ``most`` rows in total, a sample of ``most`` rows is chosen by a hash
-        of fold and row.
+        of fold and row. In the first fold, it is the hash by which rows of text are chosen.
         """
         split = {fold: self._rows(fold) for fold in self.loaded.fitted}
-        keys = {fold: uniforms(rows, "sample", fold) for fold, rows in split.items()}
-        limit = np.inf
+        keys = {fold: _keys(rows, fold) for fold, rows in split.items()}
+        limit: float = float("inf")
         if self.most is not None and self.most < sum(map(len, split.values())):
             limit = np.sort(np.concatenate(list(keys.values())))[self.most]
         for fold, fitted in self.loaded.fitted.items():
@@ -335,6 +335,12 @@ class TableEvaluation:
                 f"{outside:,} of {table.num_rows:,} targets are outside the range of the train "
                 f"split{remedy if bounded else ''}."
             )
+
+
+def _keys(rows: Ints, fold: int) -> Ints:
+    """Return a random key of each row, int64[k]."""
+    names = [str(row) if fold == 0 else f"{row}/{fold}" for row in rows.tolist()]
+    return np.array([seed_of("sample", name) for name in names], np.int64)
 
 
 def _literals(values: Floats) -> NDArray[np.object_]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from numtok.declaration import CommandSettings, setting
 from numtok.errors import UsageError, meaningless
-from numtok.settings import _fields
+from numtok.settings import _fields, _rendering
 
 _UNITS = ("minutes", "hours")  # at most one of them is set
 USUAL_MINUTES = 30.0
@@ -18,26 +18,31 @@ class Config(CommandSettings):
 
     target
         Column of a table file to predict, or target in the texts to score.
+    fields, drop
+        Fields of a file that candidates read, or that are left out.
     schemes
-        Specs of the schemes that compete, or of heads for a table. If empty, all that suit the data
-        compete.
+        Specs of the schemes for texts and of the heads for columns that compete. If empty, all that
+        suit the data compete.
     rates
         Number of learning rates tried per encoding in the first round; None for two (texts) or one
         (tables).
     preset
-        Spec that determines the size of all models; None for a size that suits the data and the
-        time.
+        Spec that determines the size of all models of texts, or of all models of columns; None for
+        a size that suits the data and the time.
     """
 
     inputs: tuple[str, ...] = setting(
-        help="Texts as for encode, or a table: a REF, or a CSV or Parquet file with --target",
+        help="A CSV, JSON Lines or Parquet file with --target, texts as for encode, or a REF of a "
+        "table",
         metavar="DATA...",
         argument=True,
     )
     _: KW_ONLY
     target: str | None = setting(
-        None, "Column to predict (tables) or target to score (texts)", metavar="NAME"
+        None, "Field to predict in a file, or target to score (texts)", metavar="FIELD"
     )
+    fields: tuple[str, ...] = _rendering.fields()
+    drop: tuple[str, ...] = _rendering.drop()
     minutes: float | None = setting(
         None,
         "Approximate time for the whole race",
@@ -57,7 +62,8 @@ class Config(CommandSettings):
     )
     schemes: tuple[str, ...] = setting(
         (),
-        'Schemes to try (heads for tables); quote a spec that contains a comma: "p10,digits=4"',
+        "Schemes for texts and heads for columns to try; quote a spec that contains a comma: "
+        '"p10,digits=4"',
         joined=True,
         shown_default="all that suit the data",
     )
@@ -73,9 +79,6 @@ class Config(CommandSettings):
     )
     preset: str | None = setting(
         None, "Size of all models", metavar="SPEC", shown_default="depends on data and time"
-    )
-    drop: tuple[str, ...] = setting(
-        (), "Columns of a file to leave out, such as an id", of="tables", joined=True
     )
     split: str | None = _fields.split_shares(
         "Random split, such as validation=0.1,test=0.1; or split by a group: by=year,test=2021",

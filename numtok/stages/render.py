@@ -67,7 +67,7 @@ class Rendering:
         """Return what the settings of a command name."""
         return cls(
             path=config.inputs[0],
-            targets=config.target,
+            targets=[config.target] if isinstance(config.target, str) else config.target,
             fields=config.fields,
             text_field=None if config.text_field == "text" else config.text_field,
             drop=config.drop,
@@ -95,8 +95,8 @@ class Rendered:
 def run(rendering: Rendering, store: Store) -> Rendered:
     """Render the rows of a file, or return the existing artifact.
 
-    The id of a row is its index among the records of the file, so that rows keep it in every
-    stage. Raises UsageError for unknown fields, DataError for rows without a usable target, and
+    The id of a row is its index among the usable records of the file, as in a table of the same
+    file. Raises UsageError for unknown fields, DataError for rows without a usable target, and
     StoreError.
     """
     path = rendering.path
@@ -125,7 +125,7 @@ def run(rendering: Rendering, store: Store) -> Rendered:
         if isinstance(draft, Artifact):
             return Rendered(draft, template, notes)
         usable_records = records.take(usable.kept)
-        counts = _write(draft.path, usable_records, template, np.flatnonzero(kept), splits[kept])
+        counts = _write(draft.path, usable_records, template, splits[kept])
         TEMPLATE.write(draft.path, template)
         return Rendered(draft.publish(counts, {}), template, notes)
 
@@ -144,7 +144,9 @@ def as_texts(
     for note in result.notes:
         store.note(note)
     texts: Any = {"inputs": (str(result.artifact.path),), "text_field": "text", "split": None}
-    texts |= dict.fromkeys(("target", "fields", "drop"), ())
+    texts |= {"fields": (), "drop": ()}
+    if not isinstance(config.target, str):  # a single target remains the one that is scored
+        texts["target"] = ()
     return replace(config, **texts), result
 
 
@@ -192,7 +194,6 @@ def _write(
     folder: Path,
     records: Records,
     template: RowTemplate,
-    ids: "np.ndarray[tuple[int], np.dtype[np.int64]]",
     splits: "np.ndarray[tuple[int], np.dtype[np.object_]]",
 ) -> dict[str, int]:
     """Write one Parquet file per split, and return the numbers of rows."""
@@ -201,7 +202,7 @@ def _write(
     targets = [{name: [spans[row]] for name, spans in keys} for row in range(len(records))]
     kind = pa.map_(pa.string(), pa.list_(pa.list_(pa.int64())))
     columns = {
-        "id": pa.array(map(str, ids.tolist()), pa.string()),
+        "id": pa.array(map(str, range(len(records))), pa.string()),
         "text": rows.texts,
         "targets": pa.array([list(each.items()) for each in targets], kind),
         **{FIELD + name: records.plain(name) for name in template.fields},

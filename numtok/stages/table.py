@@ -19,6 +19,7 @@ from numtok.data.reading.sources import as_name
 from numtok.data.reading.split_rule import SplitRule
 from numtok.data.records.reader import FORMATS, read_records
 from numtok.data.records.splits import splits_of
+from numtok.data.records.template import target_literals
 from numtok.data.records.typed import date_parts, is_date, typed_columns
 from numtok.data.tables.columns import (
     SPLIT_COLUMN,
@@ -152,8 +153,8 @@ def _columns(config: Config, table: "pa.Table", rule: SplitRule) -> TableColumns
             f"--split cannot be combined with the column {folds[0]!r} of {path}. Remove --split, "
             f"or drop the column (--drop {folds[0]})"
         )
-    kept = _kept(config, table[config.target])
-    target = target_column(path, config.target, table[config.target].filter(kept))
+    values, kept = _target(config, table[config.target])
+    target = target_column(path, config.target, values.filter(kept))
     features, dates, notes = {}, {}, _skipped(config.target, kept)
     for name in config.features or [name for name in left if name not in folds]:
         if reason := _unusable(name, names, table[name]):
@@ -182,16 +183,22 @@ def _columns(config: Config, table: "pa.Table", rule: SplitRule) -> TableColumns
     )
 
 
-def _kept(config: Config, target: "pa.ChunkedArray[Any]") -> "pa.Array[Any]":
-    """Return a mask of the rows to keep, bool[n]: all, or those with a usable target.
+def _target(
+    config: Config, column: "pa.ChunkedArray[Any]"
+) -> "tuple[pa.ChunkedArray[Any], pa.Array[Any]]":
+    """Return the target, and a mask of the rows to keep, bool[n]: all, or those with a usable one.
 
     If no target is usable, all rows are kept, so that :func:`target_column` reports the cause.
     """
-    all_rows = pa.repeat(True, len(target))
+    all_rows = pa.repeat(True, len(column))
     if config.on_error == "fail":
-        return all_rows
-    kept = has_target(target).combine_chunks()
-    return kept if pc.any(kept).as_py() else all_rows
+        return column, all_rows
+    if pa.types.is_string(column.type):
+        literals = target_literals(read_records(config.path), config.target)
+        if literals.null_count < len(literals):
+            column = pa.chunked_array([literals.cast(pa.float64())])
+    kept = has_target(column).combine_chunks()
+    return column, kept if pc.any(kept).as_py() else all_rows
 
 
 def _skipped(target: str, kept: "pa.Array[Any]") -> list[str]:

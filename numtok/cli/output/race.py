@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _MINUTE = 60.0
 _AROUND = 6  # lines of the terminal above and below the table
+_MOST_COLUMNS = 20  # columns that are shown before a race; --json has all
 _MOST_FIELDS = 12  # fields that are shown; --json has all
 _NAMES = 28  # characters of a candidate in the live table
 
@@ -112,11 +113,12 @@ def standings_table(update: "RaceProgress", rows: int) -> "RenderableType":
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column("candidate", max_width=_NAMES, no_wrap=True, overflow="ellipsis")
-    for name in ("", update.unit, "validation skill"):
+    for name in ("", "budget", "validation skill"):
         table.add_column(name, justify="left" if not name else "right", no_wrap=True)
     for one in _in_order(update.standings)[: max(1, rows)]:
         skill = "-" if one.skill is None else f"{one.skill:.3f}"
-        table.add_row(one.label, one.state, f"{one.steps:,}" if one.steps else "-", skill)
+        budget = f"{one.steps:,} {one.unit}" if one.steps else "-"
+        table.add_row(one.label, one.state, budget, skill)
     return table
 
 
@@ -144,16 +146,18 @@ def introduction(result: "RaceResult") -> list[str]:
     """Return the lines to print before training: data, candidates, unsuitable schemes and
     why they are unsuitable, and rounds."""
     train, validation, test = (f"{rows:,}" for rows in result.rows)
-    what = "rows of a table" if result.of_table else "rows of text"
     lines = [
-        f"{', '.join(result.data)}: {what}, {train} for training, {validation} for validation, "
-        f"{test} for the final test"
+        f"{', '.join(result.data)}: {result.kind}, {train} for training, {validation} for "
+        f"validation, {test} for the final test"
     ]
+    lines += [f"  {column}" for column in result.columns[:_MOST_COLUMNS]]
+    if (more := len(result.columns) - _MOST_COLUMNS) > 0:
+        lines.append(f"  and {more} more columns (see --json)")
     for field in result.fields[:_MOST_FIELDS]:
         lines.append(f"  {field.name}: {counted(field.numbers, 'number')}, {field.words}")
     if (more := len(result.fields) - _MOST_FIELDS) > 0:
         lines.append(f"  and {more} more (see --json)")
-    for title, takes_part in (("candidate schemes:", True), ("left out:", False)):
+    for title, takes_part in (("candidates:", True), ("left out:", False)):
         if verdicts := list(_verdicts(result, takes_part)):
             lines += [title, *verdicts]
     lines.append(f"{counted(len(result.entered), 'candidate')}: {'; '.join(result.entered)}")
@@ -320,12 +324,12 @@ def _remarks(result: "RaceResult", board: "Leaderboard") -> Iterator[str]:
 
 def _records(result: "RaceResult") -> Iterator[dict[str, Any]]:
     row: dict[str, Any]
-    unit = result.planned.unit if result.planned else "steps"
+    units = {each.label: each.unit for each in result.planned.candidates} if result.planned else {}
     for place, one in enumerate(result.rounds, 1):
         for label, skill in one.skills.items():
             row = {"kind": f"round {place}", "label": label}
             yield row | {"metric": "skill", "figure": skill}
-            yield row | {"metric": unit, "figure": one.steps[label]}
+            yield row | {"metric": units[label], "figure": one.steps[label]}
             yield row | {"metric": "rate", "figure": one.rates.get(label)}
     for each in result.leaderboard.places if result.leaderboard is not None else ():
         row = {

@@ -2,7 +2,10 @@
 successive halving within a time budget.
 
 candidates.py   candidates, and reasons for excluding schemes and heads
-entrants.py     preparation of the data: profile, split, and encoding for each candidate
+entrants.py     the data of a race, and what each candidate trains on
+from_records.py  races on the records of a file: columns and rendered texts
+from_table.py   races on stored tables
+from_texts.py   races on texts: profile, splits and schemes
 leaderboard.py  the results of the last round: metrics, ties and the winner
 plan.py         the stored plan (candidates, rounds, steps), and the progress of a race
 planning.py     measurement of seconds per step, and division of the time into rounds

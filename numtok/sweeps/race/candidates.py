@@ -51,9 +51,15 @@ class Verdict(msgspec.Struct, frozen=True):
 
 class Entrant(msgspec.Struct, frozen=True, kw_only=True):
     """A candidate that has not been measured yet: a scheme (for tables, a head) and the settings
-    that differ from their defaults. None stands for the default value."""
+    that differ from their defaults. None stands for the default value.
+
+    table
+        Description of the table whose columns a head reads, such as ``columns``; empty if the data
+        is a single table; None for texts.
+    """
 
     scheme: str
+    table: str | None = None
     head: str | None = None
     normalize: str | None = None
     objective: str | None = None
@@ -68,9 +74,10 @@ class Entrant(msgspec.Struct, frozen=True, kw_only=True):
             "objective": self.objective,
             "embedder": self.embedder,
         }
-        return ", ".join(
+        label = ", ".join(
             [self.scheme, *(f"{name}={value}" for name, value in settings.items() if value)]
         )
+        return f"{label} on {self.table}" if self.table else label
 
 
 # --- texts -------------------------------------------------------------------------------------
@@ -270,17 +277,29 @@ def _heads() -> Iterator[str]:
             yield _spec(name)
 
 
-def table_entries(field: FieldSummary, verdicts: Sequence[Verdict]) -> list[Entrant]:
+def table_entries(
+    field: FieldSummary, verdicts: Sequence[Verdict], table: str = ""
+) -> list[Entrant]:
     """Return the candidates for the target of a table: each head with its defaults. If the target
-    has a heavy tail, heads that support a logarithmic scale are also tried with it."""
+    has a heavy tail, heads that support a logarithmic scale are also tried with it.
+
+    ``table`` describes the table in labels; empty if it is the only data.
+    """
     heads = [verdict.scheme for verdict in verdicts if verdict.takes_part]
-    plain = [Entrant(scheme=spec) for spec in heads]
+    plain = [Entrant(scheme=spec, table=table) for spec in heads]
     if not field.heavy_tail:
         return plain
+    tails = [spec for spec in heads if _takes_tails(spec)]
     return [
         *plain,
-        *(Entrant(scheme=spec, normalize=_FOR_TAILS) for spec in heads if _takes_tails(spec)),
+        *(Entrant(scheme=spec, normalize=_FOR_TAILS, table=table) for spec in tails),
     ]
+
+
+def merged_entries(texts: Sequence[Entrant], tables: Sequence[Entrant]) -> list[Entrant]:
+    """Return all candidates for records: the best guess for texts, then heads on columns, whose
+    training is fast, then further schemes for texts."""
+    return [*texts[:1], *tables, *texts[1:]]
 
 
 def _takes_tails(spec: str) -> bool:

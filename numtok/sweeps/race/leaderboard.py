@@ -8,7 +8,7 @@ rows that belong together) and seeds. Differences are paired. Two models are tie
 their difference contains 0.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -115,7 +115,7 @@ def leaderboard(
     finalists: Sequence[Finalist],
     rivals: Rivals | None,
     guesses: Mapping[str, float],
-    target: str | None,
+    predictions_of: Callable[[Evaluation], ReportPredictions],
     winner: str | None = None,
 ) -> Leaderboard:
     """Return the leaderboard of the finalists (at least one) and the baselines on the same rows.
@@ -124,6 +124,8 @@ def leaderboard(
         Predictions of the baselines. If None, the median is the only baseline.
     guesses
         Medians in the train split, as returned by :func:`~numtok.sweeps.race.skill.medians`.
+    predictions_of
+        Function that reads the predictions of a report.
     winner
         Label of the winner if it was chosen on another split. If None, the winner is chosen from
         these predictions.
@@ -132,11 +134,7 @@ def leaderboard(
     if the reports contain predictions for different numbers.
     """
     read = {
-        finalist.label: [
-            ReportPredictions.read(evaluation).of_target(target)
-            for evaluation in finalist.evaluations
-        ]
-        for finalist in finalists
+        finalist.label: list(map(predictions_of, finalist.evaluations)) for finalist in finalists
     }
     if any(not seeds[0].same_rows(seed) for seeds in read.values() for seed in seeds[1:]):
         read = {label: [pooled(seeds)] for label, seeds in read.items()}

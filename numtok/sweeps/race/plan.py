@@ -12,7 +12,6 @@ time is reserved for the last round, in which several seeds of each finalist are
 """
 
 import math
-import statistics
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
@@ -20,8 +19,9 @@ import msgspec
 
 from numtok.stored_json import Natural, Positive, StoredJson
 
+Unit = Literal["steps", "epochs"]
 RACE = "race"  # the kind of artifact
-FORMAT = 1
+FORMAT = 2
 ETA = 3  # one in ETA candidates advances
 _SAFE = 0.9  # fraction of the remaining time that is planned; validation runs come on top
 _LAST = 0.5  # fraction of the training time for the last round
@@ -39,8 +39,12 @@ class Candidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     options
         Options of ``numtok train`` that differ between candidates, keyed by name: head, objective
         and embedder; for tables, head and normalize.
+    preset, batch
+        Further options of ``numtok train``, which most candidates share.
+    unit
+        Unit of the budget: steps for texts, epochs for tables.
     pace
-        Measured seconds per step; for a table, per epoch.
+        Measured seconds per unit.
     rates
         Learning rates tried in the first round, starting with the default. All candidates have the
         same number of rates.
@@ -50,6 +54,9 @@ class Candidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     data: str
     scheme: str
     options: dict[str, str]
+    preset: str
+    batch: Positive
+    unit: Unit
     pace: float
     rates: list[float]
 
@@ -66,10 +73,6 @@ class Round(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Everything that determines a race, except the data.
 
-    unit
-        Unit of the budgets.
-    preset, batch
-        Settings of ``numtok train`` that all candidates share.
     rounds, last
         Rounds on the validation split, and the last round, in which each finalist trains with
         ``seeds`` seeds and is also evaluated on the test split.
@@ -91,9 +94,6 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     """
 
     format: int = FORMAT
-    unit: Literal["steps", "epochs"]
-    preset: str
-    batch: Positive
     candidates: list[Candidate]
     rounds: list[Round]
     last: Round
@@ -215,13 +215,25 @@ def expected(time: Time, count: int, finalists: int, seeds: int, rates: int = 1)
 
 
 def rounds_of(
-    time: Time, paces: Sequence[float], finalists: int, seeds: int, most: int, rates: int = 1
+    time: Time,
+    paces: Sequence[float],
+    finalists: int,
+    seeds: int,
+    most: Sequence[int],
+    rates: int = 1,
 ) -> list[Round]:
     """Return the rounds, including the last, for candidates that take ``paces`` seconds per step.
-    No run has more than ``most`` steps."""
+    No run has more steps than ``most`` of its candidate."""
     sizes = round_sizes(len(paces), finalists, rates)
     return [
-        Round(size, seconds, [min(most, max(1, int(seconds / pace))) for pace in paces])
+        Round(
+            size,
+            seconds,
+            [
+                min(limit, max(1, int(seconds / pace)))
+                for limit, pace in zip(most, paces, strict=True)
+            ],
+        )
         for size, seconds in zip(sizes, seconds_of(time, sizes, seeds, rates), strict=True)
     ]
 
@@ -252,20 +264,26 @@ def shortened(
 
 
 def entered(
-    time: Time, paces: Sequence[float], finalists: int, seeds: int, least: int, rates: int = 1
+    time: Time,
+    paces: Sequence[float],
+    finalists: int,
+    seeds: int,
+    least: Sequence[int],
+    rates: int = 1,
 ) -> int:
     """Return the number of candidates, taken in the given order, for which there is time.
 
-    The median candidate must get at least ``least`` steps in the first round. At least as many
-    candidates as finalists are kept.
+    At least half of the candidates must get their ``least`` steps in the first round. At least as
+    many candidates as finalists are kept.
 
-    >>> paces = [0.1] * 40
-    >>> [entered(Time(seconds, 1, 1), paces, 3, seeds=3, least=60) for seconds in (1000, 6)]
+    >>> paces, least = [0.1] * 40, [60] * 40
+    >>> [entered(Time(seconds, 1, 1), paces, 3, seeds=3, least=least) for seconds in (1000, 6)]
     [27, 3]
     """
     for count in range(len(paces), finalists, -1):
-        first, *_ = rounds_of(time, paces[:count], finalists, seeds=seeds, most=least, rates=rates)
-        if statistics.median(first.steps) >= least:
+        wanted = least[:count]
+        first, *_ = rounds_of(time, paces[:count], finalists, seeds, wanted, rates)
+        if 2 * sum(steps >= few for steps, few in zip(first.steps, wanted, strict=True)) >= count:
             return count
     return min(finalists, len(paces))
 
@@ -276,8 +294,8 @@ class CandidateState(NamedTuple):
     state
         ``waiting``, ``running``, ``done`` or ``failed`` in the current round; ``out`` if it was
         eliminated.
-    steps
-        Number of steps in its last round.
+    steps, unit
+        Number of steps or epochs in its last round, and which of them.
     skill
         Skill on the validation split after its last round; None before it is first scored.
     """
@@ -286,6 +304,7 @@ class CandidateState(NamedTuple):
     state: str
     steps: int
     skill: float | None
+    unit: Unit = "steps"
 
 
 class RaceProgress(NamedTuple):
@@ -297,8 +316,6 @@ class RaceProgress(NamedTuple):
         Description of the current work, the amount done, and the total amount.
     standings
         State of each candidate, once the candidates are known.
-    unit
-        Unit of the steps in ``standings``.
     """
 
     line: str
@@ -306,7 +323,6 @@ class RaceProgress(NamedTuple):
     done: int = 0
     total: int = 0
     standings: Sequence[CandidateState] = ()
-    unit: str = "steps"
 
 
 Progress = Callable[[RaceProgress], None]

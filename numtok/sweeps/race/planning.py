@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -37,6 +37,7 @@ from numtok.sweeps.race.plan import (
     RaceProgress,
     Round,
     Time,
+    Unit,
     entered,
     rounds_of,
     shortened,
@@ -46,7 +47,7 @@ from numtok.sweeps.runs import Run, RunUnit, Side, with_threads
 from numtok.training.device import device_of
 from numtok.training.trained_table import FittingRecipe
 
-REVISION = 6
+REVISION = 7
 _LONG = 1200.0  # seconds from which the last round has three finalists instead of two
 _MEASURING = 0.15  # fraction of the time to measure all paces
 _PREPARING = 0.25  # fraction of the time to measure paces and to encode the data for that
@@ -80,8 +81,8 @@ class Planning:
     def stored(self) -> Artifact:
         """Return the artifact with the plan. If it does not exist, the plan is made and stored.
 
-        The parent of the artifact is the data of the first candidate, which has the same rows as
-        the data of all other candidates.
+        The parents of the artifact are the data of the first candidate for texts and the tables:
+        all candidates have the same rows.
         """
         settings: dict[str, Any] = {
             "stage": "race",
@@ -95,7 +96,7 @@ class Planning:
             "device": "cuda" if self.side.gpu else device_of(self.config.device).type,
             "entries": [msgspec.to_builtins(entry) for entry in self.entered.entries],
         }
-        parents = [self.data.of(self.entered.entries[0]).as_parent()]
+        parents = [artifact.as_parent() for artifact in self._first_data()]
         command = ["numtok", "race", *command_line(self.config)]
         with self.store.draft(RACE, self.entered.name, settings, parents, command) as draft:
             if isinstance(draft, Artifact):
@@ -104,6 +105,10 @@ class Planning:
                 plan = self.plan()
             PLAN.write(draft.path, plan)
             return draft.publish({"candidates": len(plan.candidates)}, {})
+
+    def _first_data(self) -> list[Artifact]:
+        firsts = {entry.table: entry for entry in reversed(self.entered.entries)}
+        return [self.data.of(entry) for entry in reversed(firsts.values())]
 
     def replanned(
         self,
@@ -153,31 +158,32 @@ class Planning:
         """
         assert self.side.threads is not None  # a race always sets them
         first = self.data.of(self.entered.entries[0])
-        rows = predicted_rows(first, self.entered)
-        size = self._size()
-        paces, unfit = self._paced(size)
-        overhead = self._overhead(next(iter(paces)), size, rows[0])
+        rows = predicted_rows(self.data, self.entered)
+        paces, unfit = self._paced()
+        overhead = self._overhead(next(iter(paces)), rows[0])
         left = self.config.seconds - (time.monotonic() - self.started)
         available = Time(max(left, self.config.seconds / 2), overhead, self.side.jobs)
         measured = list(paces.items())
-        if self.entered.of_table:  # heads have no order of preference
+        if self.entered.is_table:  # heads have no order of preference
             measured.sort(key=lambda item: item[1])
-        paced, least = [pace for _, pace in measured], LEAST[self._unit]
+        paced = [pace for _, pace in measured]
+        least = [LEAST[unit_of(entry)] for entry, _ in measured]
+        most = [self._most(entry) for entry, _ in measured]
         shape, rates = (finalists_of(self.config), self.config.seeds), self._tried
         count = entered(available, paced, *shape, least, rates)
-        *rounds, last = rounds_of(available, paced[:count], *shape, self._most, rates)
+        *rounds, last = rounds_of(available, paced[:count], *shape, most[:count], rates)
         return Plan(
-            unit=self._unit,
-            preset=size,
-            batch=self._batch,
             candidates=[
                 Candidate(
                     label=entry.label,
                     data=self.data.of(entry).ref,
                     scheme=entry.scheme,
                     options=self._options(entry),
+                    preset=self._preset(entry),
+                    batch=self._batch(entry),
+                    unit=unit_of(entry),
                     pace=pace,
-                    rates=self._rates(size, entry),
+                    rates=self._rates(entry),
                 )
                 for entry, pace in measured[:count]
             ],
@@ -193,11 +199,7 @@ class Planning:
             left_out=len(self.entered.entries) - len(unfit) - count,
         )
 
-    @property
-    def _unit(self) -> Literal["steps", "epochs"]:
-        return "epochs" if self.entered.of_table else "steps"
-
-    def _paced(self, size: str) -> tuple[dict[Entrant, float], dict[str, str]]:
+    def _paced(self) -> tuple[dict[Entrant, float], dict[str, str]]:
         """Return the seconds per step of each candidate that can be trained, and the reasons why
         others cannot.
 
@@ -214,7 +216,7 @@ class Planning:
             late = time.monotonic() - began > most
             if late and len(paces) >= finalists_of(self.config):
                 return paces, unfit
-            for entry, pace in self._paces(entries, size, done):
+            for entry, pace in self._paces(entries, done):
                 if isinstance(pace, float):
                     paces[entry] = pace
                 else:  # incompatible settings
@@ -229,18 +231,18 @@ class Planning:
         for done in range(0, len(entries), jobs):
             if time.monotonic() - began > most:  # two measurements for all, or one for all
                 return paces, unfit
-            for entry, pace in self._paces(entries, size, done):
+            for entry, pace in self._paces(entries, done):
                 assert isinstance(pace, float)
                 again[entry] = min(paces[entry], pace)
         return again, unfit
 
-    def _overhead(self, entry: Entrant, size: str, rows: int | None) -> float:
+    def _overhead(self, entry: Entrant, rows: int | None) -> float:
         """Return the seconds that a run takes in addition to its training.
 
         As many runs as later are measured in parallel, in a temporary store; the second set
         counts, because the first includes work that is done only once.
         """
-        shortest, seconds = {self._unit: 1}, 0.0
+        shortest, seconds = {unit_of(entry): 1}, 0.0
         device, jobs = self.config.device, self.side.jobs
         self.progress(RaceProgress("", "measuring the overhead of a run"))
         with self.store.spool() as folder:
@@ -250,8 +252,8 @@ class Planning:
                     learn = training(
                         self.data.of(entry),
                         self._options(entry),
-                        size,
-                        self._batch,
+                        self._preset(entry),
+                        self._batch(entry),
                         device,
                         seed=seed,
                         **shortest,
@@ -267,23 +269,30 @@ class Planning:
                 seconds = time.monotonic() - began
         return seconds
 
+    def _preset(self, entry: Entrant) -> str:
+        """Return the preset of a candidate: the chosen one, if it has the right kind."""
+        if entry.table is not None:
+            return self.entered.table_preset or _TABLE_PRESET
+        return self._size
+
+    @cached_property
     def _size(self) -> str:
-        """Return the chosen preset, else the largest one with enough rows and steps."""
-        if self.config.preset is not None:
-            return self.config.preset
-        if self.entered.of_table:
-            return _TABLE_PRESET
-        chosen, first = _SIZES[0], self.entered.entries[0]
+        """Preset for texts: the chosen one, else the largest one with enough rows and steps."""
+        if self.entered.text_preset is not None:
+            return self.entered.text_preset
+        chosen = _SIZES[0]
+        first = next(entry for entry in self.entered.entries if entry.table is None)
         for size, least in zip(_SIZES[1:], _ENOUGH_ROWS, strict=True):
             if self.entered.rows[0] < least:
                 break
-            [(_, pace)] = self._paces([first], size, 0)
+            [(_, pace)] = self._paces([first], 0, size)
             if not isinstance(pace, float):
                 raise pace
             paces = [pace] * len(self.entered.entries)
             shape, rates = (finalists_of(self.config), self.config.seeds), self._tried
             available = time_of(self.config, self.side)
-            *_, last = rounds_of(available, paces, *shape, _ENOUGH_STEPS, rates)
+            most = [_ENOUGH_STEPS] * len(paces)
+            *_, last = rounds_of(available, paces, *shape, most, rates)
             if last.steps[0] < _ENOUGH_STEPS:
                 break
             chosen = size
@@ -291,23 +300,24 @@ class Planning:
 
     @property
     def _tried(self) -> int:
-        return rates_of(self.config, self.entered.of_table)
+        return rates_of(self.config, self.entered.is_table)
 
-    def _rates(self, size: str, entry: Entrant) -> list[float]:
+    def _rates(self, entry: Entrant) -> list[float]:
         """Return the default rate of a candidate, then rates on alternating sides of it, ever
         farther away, rounded to three digits.
         """
         default = FittingRecipe.learning_rate
-        if not self.entered.of_table:
+        if entry.table is None:
             embedder = entry.embedder or scheme_of(entry.scheme).parts[0]
-            default = preset(size).rate_with(EMBEDDERS.build(embedder))
+            default = preset(self._size).rate_with(EMBEDDERS.build(embedder))
         factors = [_APART ** ((k + 1) // 2 * (-1) ** (k + 1)) for k in range(self._tried)]
         return [float(f"{default * factor:.3g}") for factor in factors]
 
     def _paces(
-        self, entries: Sequence[Entrant], size: str, first: int
+        self, entries: Sequence[Entrant], first: int, size: str | None = None
     ) -> list[tuple[Entrant, float | UsageError]]:
-        """Measure as many candidates as train in parallel, starting with index ``first``.
+        """Measure as many candidates as train in parallel, starting with index ``first``, with the
+        preset ``size`` or their own.
 
         Return the seconds per step of each candidate, or the error if it cannot be trained. If
         fewer candidates remain than train in parallel, the first candidates are measured again, and
@@ -321,7 +331,13 @@ class Planning:
         labels = "; ".join(entry.label for entry in measured)
         self.progress(RaceProgress("", f"measuring the speed of {labels}", first, len(entries)))
         settings = [
-            training(artifact, self._options(entry), size, self._batch, self.config.device)
+            training(
+                artifact,
+                self._options(entry),
+                size or self._preset(entry),
+                self._batch(entry),
+                self.config.device,
+            )
             for entry, artifact in zip(measured, data, strict=True)
         ]
         unit = PaceUnit(self.store.root, self.side.threads, limit)
@@ -335,31 +351,35 @@ class Planning:
             "objective": entry.objective,
             "embedder": entry.embedder,
         }
-        if self.entered.of_table:
+        if entry.table is not None:
             options = {"head": entry.scheme, "normalize": entry.normalize}
         return {name: value for name, value in options.items() if value is not None}
 
-    @cached_property
-    def _batch(self) -> int:
-        """Number of rows per step.
+    def _batch(self, entry: Entrant) -> int:
+        """Return the number of rows per step.
 
         It is smaller if an epoch would have only a few steps, or if rows are so long that there
         would be few steps: with a small model, the number of steps matters most.
         """
         fits = [1 << k for k in _BATCHES if (1 << k) * _STEPS_A_PASS <= self.entered.rows[0]]
         batch = max(fits, default=1 << _BATCHES[0])
-        if not self.entered.of_table:  # the first candidate has the fewest tokens
-            counts = self.data.of(self.entered.entries[0]).manifest.counts
+        if entry.table is None:  # the first text candidate has the fewest tokens
+            first = next(each for each in self.entered.entries if each.table is None)
+            counts = self.data.of(first).manifest.counts
             while batch > _FEWEST and batch * counts["tokens"] > _TOKENS * counts["rows"]:
                 batch //= 2
         return batch
 
-    @property
-    def _most(self) -> int:
-        """Largest number of steps, or epochs: beyond it, models memorize the rows."""
-        if self.entered.of_table:
+    def _most(self, entry: Entrant) -> int:
+        """Return the largest number of steps or epochs: beyond it, models memorize the rows."""
+        if entry.table is not None:
             return _EPOCHS
-        return max(_LEAST_CAP, _PASSES * -(-self.entered.rows[0] // self._batch))
+        return max(_LEAST_CAP, _PASSES * -(-self.entered.rows[0] // self._batch(entry)))
+
+
+def unit_of(entry: Entrant) -> Unit:
+    """Return the unit of a candidate's budget: epochs on tables, steps on texts."""
+    return "steps" if entry.table is None else "epochs"
 
 
 def training(
@@ -399,13 +419,13 @@ def time_of(config: Config, side: Side) -> Time:
     return Time(config.seconds, 0.0, side.jobs)
 
 
-def rates_of(config: Config, of_table: bool) -> int:
+def rates_of(config: Config, is_table: bool) -> int:
     """Return the number of learning rates that each candidate tries.
 
     The default is 1 for tables, where no other rate was consistently better, and 2 for texts, where
     three times the default rate is often better within a few hundred steps.
     """
-    return config.rates or (1 if of_table else 2)
+    return config.rates or (1 if is_table else 2)
 
 
 def finalists_of(config: Config) -> int:

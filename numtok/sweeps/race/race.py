@@ -14,13 +14,16 @@ import msgspec
 
 from numtok.declaration import command_line
 from numtok.errors import UsageError
-from numtok.evaluation.report_files import ReportPredictions, read
-from numtok.reports import REPORT, Figure
+from numtok.evaluation.report_files import ReportPredictions
+from numtok.reports import Figure
 from numtok.settings.race import Config as Config
 from numtok.store.engines.engine import connected
 from numtok.store.store import Store
 from numtok.sweeps.race.candidates import Verdict
-from numtok.sweeps.race.entrants import Encodings, Entered, enter_table, enter_texts, is_table
+from numtok.sweeps.race.entrants import Encodings, Entered
+from numtok.sweeps.race.from_records import enter_records, is_records
+from numtok.sweeps.race.from_table import enter_table, is_stored_table
+from numtok.sweeps.race.from_texts import enter_texts
 from numtok.sweeps.race.leaderboard import CHEAPER, Leaderboard
 from numtok.sweeps.race.plan import PLAN, Expected, Plan, Progress, RaceProgress, expected
 from numtok.sweeps.race.planning import Planning, finalists_of, rates_of, time_of
@@ -35,6 +38,8 @@ class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
 
     target
         The value of ``--target``: the scored target of texts, or the target column of a table file.
+    kind, columns
+        Kind of the rows, and lines that describe the columns of records.
     plan
         REF of the plan.
     fields
@@ -63,7 +68,8 @@ class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     data: list[str]
-    of_table: bool
+    kind: str
+    columns: list[str]
     target: str | None
     minutes: float
     rows: tuple[int, int, int]
@@ -116,14 +122,13 @@ def _raced(
     introduce: Callable[[RaceResult], None],
     started: float,
 ) -> RaceResult:
-    of_table = is_table(config, store)
-    entered = (enter_table if of_table else enter_texts)(config, store, progress)
+    entered = _entrance(config, store)(config, store, progress)
     result = _introduced(config, side, entered)
     introduce(result)
     if config.dry_run:
         return result
     quiet = Store(store.root, lambda note: None, any_name=True)
-    data = Encodings(config, entered, quiet, progress)
+    data = Encodings(entered, quiet, progress)
     planning = Planning(
         config=config,
         entered=entered,
@@ -147,6 +152,7 @@ def _raced(
         store=quiet,
         side=side._replace(threads=plan.threads),  # the last digits of results depend on them
         progress=progress,
+        by_row=entered.is_mixed,
         replan=partial(planning.replanned, plan=plan, stored=stored, deadline=deadline),
     )
     rounds, validation, board = race.run()
@@ -161,10 +167,22 @@ def _raced(
         winner=board.winner,
         model=model,
         reasons=reasons_of(validation, board, plan, entered.verdicts),
-        close_calls=list(close_calls(rounds, plan, quiet, config.target)),
-        commands=_commands(config, of_table, model),
+        close_calls=list(close_calls(rounds, plan, race.read)),
+        commands=_commands(config, entered, model),
         failed={label: str(problem) for label, problem in race.failed},
     )
+
+
+def _entrance(config: Config, store: Store) -> Callable[[Config, Store, Progress], Entered]:
+    """Return the function that prepares the data of a race. Raises UsageError if a table is one of
+    several inputs."""
+    if is_records(config):
+        return enter_records
+    for name in config.inputs:
+        if name.endswith(".csv"):
+            raise UsageError(f"{name} is a table and cannot be combined with other inputs")
+    of_table = len(config.inputs) == 1 and is_stored_table(config.inputs[0], store)
+    return enter_table if of_table else enter_texts
 
 
 def _left_out(plan: Plan, config: Config) -> str:
@@ -183,10 +201,11 @@ def _introduced(config: Config, side: Side, entered: Entered) -> RaceResult:
             "no scheme can take part: "
             + "; ".join(f"{verdict.scheme} {verdict.reason}" for verdict in entered.verdicts)
         )
-    shape = finalists_of(config), config.seeds, rates_of(config, entered.of_table)
+    shape = finalists_of(config), config.seeds, rates_of(config, entered.is_table)
     return RaceResult(
         data=list(config.inputs),
-        of_table=entered.of_table,
+        kind=entered.kind,
+        columns=list(entered.columns),
         target=config.target,
         minutes=config.seconds / 60,
         rows=entered.rows,
@@ -198,17 +217,18 @@ def _introduced(config: Config, side: Side, entered: Entered) -> RaceResult:
     )
 
 
-def _commands(config: Config, of_table: bool, model: str) -> list[str]:
+def _commands(config: Config, entered: Entered, model: str) -> list[str]:
     again = ["numtok", "race", *command_line(config, changed=True)]
-    query = ["FILE.csv"] if of_table else ["--text", "... [?] ..."]
+    queries = {"records": [config.inputs[0]], "rows of a table": ["FILE.csv"]}
+    query = queries.get(entered.kind, ["--text", "... [?] ..."])
     return [shlex.join(again), shlex.join(["numtok", "predict", model, *query])]
 
 
 def close_calls(
-    rounds: Sequence[RoundResult], plan: Plan, store: Store, target: str | None
+    rounds: Sequence[RoundResult], plan: Plan, predictions: Callable[[str], ReportPredictions]
 ) -> Iterator[str]:
     """Yield a sentence for each round in which the last survivor and the first eliminated candidate
-    did not differ significantly.
+    did not differ significantly. ``predictions`` reads those of a report.
 
     The difference of their skills is within noise if its interval, from a bootstrap over the
     validation rows, contains 0.
@@ -220,10 +240,8 @@ def close_calls(
         if len(ordered) <= size:
             continue
         pair = ordered[size - 1 : size + 1]
-        reports = [read(store.resolve(result.reports[label], {REPORT})) for label in pair]
         survivor, cut = (
-            in_fields(ReportPredictions.read(each).of_target(target), plan.guesses)
-            for each in reports
+            in_fields(predictions(result.reports[label]), plan.guesses) for label in pair
         )
         assert survivor.field_median is not None
         apart = skill_apart([survivor], [cut], survivor._replace(prediction=survivor.field_median))

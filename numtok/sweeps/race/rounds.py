@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from numtok.evaluation.report_files import Evaluation, ReportPredictions, read
-from numtok.evaluation.rivals import Rivals, rivals
+from numtok.evaluation.rivals import Rivals, merged, rivals
 from numtok.reports import REPORT
 from numtok.settings import eval
 from numtok.settings.race import Config
 from numtok.stages.train import VALIDATION
-from numtok.store.artifact import Artifact
+from numtok.store.artifact import TABLE, Artifact
 from numtok.store.engines.engine import Engine
 from numtok.store.store import Store
 from numtok.sweeps.race.leaderboard import Finalist, Leaderboard, leaderboard
@@ -117,7 +117,11 @@ def ranked(entries: Sequence[RaceEntry]) -> list[RaceEntry]:
 
 @dataclass(kw_only=True)
 class Rounds:
-    """Runs all rounds of a race according to its plan."""
+    """Runs all rounds of a race according to its plan.
+
+    by_row
+        True if models of texts and of tables predict the same rows, one number per row.
+    """
 
     config: Config
     plan: Plan
@@ -125,6 +129,7 @@ class Rounds:
     store: Store
     side: Side
     progress: Progress
+    by_row: bool = False
     replan: Callable[[int, Round, float], Sequence[Round]] | None = None
     failed: list[Failed] = field(default_factory=list)
 
@@ -170,8 +175,7 @@ class Rounds:
         if any(len(entry.trials) < self.plan.seeds for entry in finalists):
             raise self.failed[-1].problem
         self._report("", "comparing")
-        first = self.data[finalists[0].candidate.data]
-        baselines = rivals(first, self.plan.test, self.plan.rows[1])
+        baselines = self._rivals()
         return RoundsOutcome(
             results, validation, self._board(finalists, baselines, validation.winner)
         )
@@ -201,7 +205,28 @@ class Rounds:
             )
             for entry in entries
         ]
-        return leaderboard(finalists, baselines, self.plan.guesses, self.config.target, winner)
+        return leaderboard(finalists, baselines, self.plan.guesses, self._predictions, winner)
+
+    def read(self, report: str) -> ReportPredictions:
+        """Return the predictions of a report that are scored, given its REF."""
+        return self._predictions(read(self.store.resolve(report, {REPORT})))
+
+    def _predictions(self, evaluation: Evaluation) -> ReportPredictions:
+        predictions = ReportPredictions.read(evaluation).of_target(self.config.target)
+        return predictions.by_row() if self.by_row else predictions
+
+    def _rivals(self) -> Rivals:
+        """Return the baselines on all data of the race: texts and columns."""
+        of_data = [
+            rivals(artifact, self.plan.test, self.plan.rows[1])
+            for artifact in self._artifacts_of_rivals()
+        ]
+        return merged([each.by_row() for each in of_data]) if self.by_row else of_data[0]
+
+    def _artifacts_of_rivals(self) -> list[Artifact]:
+        """Return a table, if there is one, and the texts in one encoding."""
+        by_kind = {artifact.kind: artifact for artifact in reversed([*self.data.values()])}
+        return [by_kind[kind] for kind in sorted(by_kind, key=lambda kind: kind != TABLE)]
 
     def _result(self, entries: Sequence[RaceEntry], current: Round) -> RoundResult:
         """Return the result of a round; each entry keeps its best rate."""
@@ -264,12 +289,14 @@ class Rounds:
             candidate = entry.candidate
             data, steps = self.data[candidate.data], entry.steps
             budget: dict[str, Any] = {"steps": steps}
-            if plan.unit == "epochs":
+            if candidate.unit == "epochs":
                 budget = {"epochs": steps, "patience": max(5, steps // 10)}
             ask = eval.Config(model="", data=str(data.path), split=split, rows=rows, device=device)
             for rate in candidate.rates if entry.rate is None else [entry.rate]:
                 more = budget | {"seed": seed, "learning_rate": rate}
-                learn = training(data, candidate.options, plan.preset, plan.batch, device, **more)
+                learn = training(
+                    data, candidate.options, candidate.preset, candidate.batch, device, **more
+                )
                 point = {"candidate": candidate.label, "seed": str(seed)}
                 point |= {"rate": f"{rate:g}"} if plan.tried > 1 else {}
                 yield Run(index=entry.index, table="", point=point, train=learn, eval=ask)
@@ -284,14 +311,14 @@ class Rounds:
             line = str(outcome.problem)
         else:
             evaluation = read(self.store.resolve(str(outcome.report), {REPORT}))
-            predictions = ReportPredictions.read(evaluation).of_target(self.config.target)
-            skill = score(predictions, self.plan.guesses)
+            skill = score(self._predictions(evaluation), self.plan.guesses)
             entry.trials.append(_Trial(rate, skill, evaluation))
             if run.eval.split == VALIDATION:
                 entry.skill = max(trial.skill for trial in entry.trials)
             seed = f"seed {run.point['seed']}, "
             at = f"lr {rate:g}, " if self.plan.tried > 1 else ""
-            line = f"{run.eval.split} skill {skill:.3f}, {seed}{at}{entry.steps:,} {self.plan.unit}"
+            steps = f"{entry.steps:,} {entry.candidate.unit}"
+            line = f"{run.eval.split} skill {skill:.3f}, {seed}{at}{steps}"
         if not entry.pending:
             entry.state = "done" if entry.trials else "failed"
         return f"{entry.candidate.label}: {line}"
@@ -304,6 +331,7 @@ class Rounds:
                 "running" if entry in running else entry.state,
                 entry.steps,
                 entry.skill,
+                entry.candidate.unit,
             )
             for entry in self._entries
         ]
@@ -314,6 +342,5 @@ class Rounds:
                 done=done,
                 total=total,
                 standings=standings,
-                unit=self.plan.unit,
             )
         )

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from numtok.data.reading.batches import ReadingOptions
 from numtok.data.reading.sources import InputFile
 from numtok.data.reading.split_rule import sort_key
 from numtok.data.reading.units import unread
+from numtok.data.records.reader import Records
+from numtok.data.records.splits import in_order
 from numtok.encoding.unit import Screening
 
 SHARES = "validation=0.15,test=0.15"
@@ -109,22 +110,18 @@ def split_of_texts(sources: Sequence[InputFile], text_field: str, skip: bool) ->
     return _first_of(by_time(name, counts) for name, counts in times.items())
 
 
-def split_of_columns(table: "pa.Table", target: str) -> tuple[TimeSplit, list[str]]:
-    """Return a split by the first column whose values are times, and the names of columns with
-    dates, which cannot be features."""
-    dates = [
-        name
-        for name, column in zip(table.column_names, table.columns, strict=True)
-        if name != target and pa.types.is_temporal(column.type)
-    ]
-    named = [name for name in table.column_names if name != target and _NAMED.search(name)]
-    return _first_of(_by_column(table, name) for name in dict.fromkeys([*dates, *named])), dates
+def split_of_records(records: Records, target: str) -> TimeSplit:
+    """Return a split by the first field whose values are dates, or whose name suggests times."""
+    fields = [column for column in records.columns.values() if column.name != target]
+    dates = [column.name for column in fields if column.kind == "date"]
+    named = [column.name for column in fields if _NAMED.search(column.name)]
+    return _first_of(_by_field(records, name) for name in dict.fromkeys([*dates, *named]))
 
 
-def _by_column(table: "pa.Table", name: str) -> TimeSplit:
-    if missing := table[name].null_count:
+def _by_field(records: Records, name: str) -> TimeSplit:
+    if missing := records.columns[name].missing:
         return _refused(name, f"is missing in {missing:,} row" + "s" * (missing != 1))
-    return by_time(name, Counter(table[name].cast(pa.string()).to_pylist()))
+    return by_time(name, Counter(in_order(records, name).to_pylist()))
 
 
 def _first_of(splits: Iterable[TimeSplit]) -> TimeSplit:

@@ -44,14 +44,14 @@ def test_what_runs_take_beside_training_is_taken_off_but_half_of_the_time_is_tra
 
 
 def test_steps_are_by_the_pace_of_each_and_not_beyond_what_is_worth_it() -> None:
-    first, last = rounds_of(Time(1000, 0, 1), [1.0, 2.0, 1e9, 1e-9], 2, 1, most=500)
+    first, last = rounds_of(Time(1000, 0, 1), [1.0, 2.0, 1e9, 1e-9], 2, 1, most=[500] * 4)
     assert (first.size, last.size) == (4, 2)
     assert first.steps == [112, 56, 1, 500] and last.steps == [225, 112, 1, 500]
 
 
 def test_a_slower_machine_shortens_later_rounds_to_the_time_that_is_left() -> None:
     paces = [0.01, 0.02, 0.04, 0.01, 0.01, 0.02, 0.03, 0.02, 0.01]
-    first, *later = rounds_of(Time(1000, 0, 1), paces, 2, seeds=3, most=10**6)
+    first, *later = rounds_of(Time(1000, 0, 1), paces, 2, seeds=3, most=[10**6] * len(paces))
     assert len(later) == 2
     unhurried = shortened(Time(1000, 0, 1), later, first, paces, seeds=3)
     assert unhurried == later
@@ -72,11 +72,11 @@ def test_a_slower_machine_shortens_later_rounds_to_the_time_that_is_left() -> No
 
 def test_only_as_many_are_entered_as_there_is_time_for() -> None:
     paces = [0.1] * 40
-    assert entered(Time(1e6, 1, 1), paces, 3, 3, least=60) == 40
-    few = entered(Time(100, 1, 1), paces, 3, 3, least=60)
+    assert entered(Time(1e6, 1, 1), paces, 3, 3, least=[60] * 40) == 40
+    few = entered(Time(100, 1, 1), paces, 3, 3, least=[60] * 40)
     assert 3 <= few < 40
-    assert entered(Time(100, 1, 1), paces, 3, 3, least=1000) == 3
-    assert entered(Time(1, 1, 1), paces[:1], 3, 3, least=60) == 1
+    assert entered(Time(100, 1, 1), paces, 3, 3, least=[1000] * 40) == 3
+    assert entered(Time(1, 1, 1), paces[:1], 3, 3, least=[60] * 40) == 1
 
 
 def test_a_dry_run_says_how_many_train_how_long() -> None:
@@ -93,5 +93,5 @@ def test_rates_are_tried_in_the_first_round_and_there_is_one() -> None:
     few = expected(Time(100, 0, 1), 2, 3, 2, rates=3)
     assert [(one.size, one.rates, one.seeds) for one in few] == [(2, 3, 1), (2, 1, 2)]
     paces = [0.1] * 40
-    alone, tried = (entered(Time(1000, 1, 1), paces, 3, 3, 60, rates) for rates in (1, 3))
+    alone, tried = (entered(Time(1000, 1, 1), paces, 3, 3, [60] * 40, rates) for rates in (1, 3))
     assert tried < alone

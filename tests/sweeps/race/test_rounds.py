@@ -75,12 +75,17 @@ def race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Race:
             Round(size, 1.0, [number] * count) for number, size in enumerate(sizes, 1)
         ]  # steps tell the stub which round it is
         plan = Plan(
-            unit="steps",
-            preset="nano",
-            batch=16,
             candidates=[
                 Candidate(
-                    label=label, data=data.ref, scheme=label, options={}, pace=0.01, rates=[0.002]
+                    label=label,
+                    data=data.ref,
+                    scheme=label,
+                    options={},
+                    pace=0.01,
+                    rates=[0.002],
+                    preset="nano",
+                    batch=16,
+                    unit="steps",
                 )
                 for label in noises
             ],
@@ -251,12 +256,14 @@ def notes(folder: Path, noises: dict[str, float | None], survivors: int) -> list
     plan: Any = SimpleNamespace(
         rounds=[Round(len(noises), 1.0, [1])], last=Round(survivors, 1.0, [1]), guesses={"": 0.0}
     )
-    return list(close_calls([result], plan, store, None))
+    return list(
+        close_calls([result], plan, lambda ref: ReportPredictions.read(read(store.resolve(ref))))
+    )
 
 
 def test_a_race_with_one_round_has_no_close_call(tmp_path: Path) -> None:
     plan: Any = SimpleNamespace(rounds=[], last=Round(2, 1.0, [1]), guesses={"": 0.0})
-    assert not list(close_calls([], plan, Store(tmp_path), None))
+    assert not list(close_calls([], plan, lambda ref: pytest.fail(ref)))
 
 
 @pytest.mark.parametrize(

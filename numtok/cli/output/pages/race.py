@@ -22,6 +22,7 @@ from numtok.sweeps.race.rounds import RoundResult
 
 _DRAWN = 16  # candidates of the first round that have lines and dots
 _SKILL = "skill"
+_BUDGET = "steps or epochs"
 _FIRST, _LAST = "first", "last"  # rounds: names of charts
 _FIRST_COSTS = ("eval_seconds", "tokens_per_number")  # all train for the same time
 _LAST_COSTS = ("train_seconds", "eval_seconds")
@@ -177,7 +178,7 @@ def _rounds(result: RaceResult, board: Leaderboard) -> Sheet:
     assert result.planned is not None
     columns = ["candidate"]
     for place in range(1, len(result.rounds) + 1):
-        columns += [f"round {place}: {result.planned.unit}", f"round {place}: skill"]
+        columns += [f"round {place}: {_BUDGET}", f"round {place}: skill"]
     columns.append("rate")
     last = {one.label for one in board.places if one.is_model}
 
@@ -217,7 +218,7 @@ def _before(result: RaceResult) -> Iterator[Section]:
     rows: list[list[object]] = [[one.name, one.numbers, one.words] for one in result.fields]
     sheet = Sheet("Numbers of the data", ["field", "numbers", words], rows, words=[words])
     yield Section("fields", "Numbers by field", "", [sheet])
-    what = "head" if result.of_table else "scheme"
+    what = "scheme or head"
     rows = [
         [one.scheme, Formatted("yes" if one.takes_part else "no", one.takes_part), one.reason]
         for one in sorted(result.verdicts, key=lambda one: not one.takes_part)

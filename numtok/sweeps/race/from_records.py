@@ -1,0 +1,174 @@
+"""Races on the records of a file: heads on their columns, and encodings of the rendered rows.
+
+All candidates predict the same rows. Columns of numbers, categories and dates form a table; the
+fields of a record, written as text, are the rows of the text models.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from numtok.arrays import Floats
+from numtok.data.reading.split_rule import TRAIN
+from numtok.data.records.reader import FORMATS, JSON_LINES, Records, has_fields, read_records
+from numtok.data.records.splits import SPLIT
+from numtok.data.tables.table import read_table_of
+from numtok.encoding.schemes.base import SCHEMES
+from numtok.errors import NumtokError, UsageError
+from numtok.models.heads.base import HEADS
+from numtok.models.presets import preset, trunk
+from numtok.registry import name_in
+from numtok.settings.race import Config
+from numtok.stages import render, table
+from numtok.store.artifact import Artifact
+from numtok.store.store import Store
+from numtok.sweeps.race.candidates import (
+    Verdict,
+    judged_heads,
+    merged_entries,
+    table_entries,
+)
+from numtok.sweeps.race.entrants import Entered
+from numtok.sweeps.race.from_texts import enter_texts
+from numtok.sweeps.race.plan import Progress, RaceProgress
+from numtok.sweeps.race.splitting import SHARES, TimeSplit, split_of_records
+from numtok.sweeps.race.words import FieldSummary
+
+COLUMNS = "columns"  # label of the table in a race
+
+
+def is_records(config: Config) -> bool:
+    """Return whether the data is a file of records with a target in a field of its own.
+
+    Raises UsageError if a CSV file comes without a target.
+    """
+    path = config.inputs[0]
+    if len(config.inputs) > 1 or not path.endswith(FORMATS) or not Path(path).is_file():
+        return False
+    if config.target is None:
+        if path.endswith(".csv"):
+            names = ", ".join(filter(None, read_records(path).names))
+            raise UsageError(
+                f"{path} is a table and needs a column to predict. Pass --target, one of {names}"
+            )
+        return False
+    if path.endswith(JSON_LINES):  # other rows are texts with targets as spans
+        return has_fields(path, [config.target])
+    return path.endswith(".csv") or config.target in read_records(path).names
+
+
+def enter_records(config: Config, store: Store, progress: Progress) -> Entered:
+    """Read a file of records, and return its data with the candidates.
+
+    Raises UsageError if a setting does not apply or a field is unknown, and DataError if rows or
+    targets cannot be used.
+    """
+    progress(RaceProgress("", "reading the file"))
+    records = read_records(config.inputs[0])
+    time_split = TimeSplit(None)
+    rule = config.split
+    if rule is None and SPLIT not in records.names:
+        time_split = split_of_records(records, str(config.target))
+        rule = time_split.rule or SHARES
+    text_preset, table_preset = _presets(config.preset)
+    schemes, heads = _named(config.schemes)
+    settings = replace(config, split=rule, schemes=tuple(schemes), preset=text_preset)
+    texts, rendered = render.as_texts(settings, store)
+    entered = enter_texts(texts, store, progress)
+    verdicts, entries = entered.verdicts, entered.entries
+    if config.schemes and not schemes:
+        verdicts, entries = [], []
+    tables = {}
+    features = _features(records, rendered.template.fields, config)
+    if features and (heads or not config.schemes):
+        made = table.run(
+            table.Config(
+                config.inputs[0],
+                target=str(config.target),
+                split=rule,
+                features=tuple(features),
+                on_error=config.on_error,
+            ),
+            store,
+        )
+        tables[COLUMNS] = made.artifact
+        target = FieldSummary.of_column(str(config.target), _trained_targets(made.artifact))
+        head_verdicts = judged_heads(heads)
+        verdicts = [*_renamed(head_verdicts), *verdicts]
+        entries = merged_entries(entries, table_entries(target, head_verdicts, COLUMNS))
+    elif heads and not entries:
+        raise UsageError(
+            f"{config.inputs[0]} has no column of numbers, categories or dates besides the target, "
+            f"so {', '.join(heads)} cannot race. Name schemes for texts: --schemes"
+        )
+    return replace(
+        entered,
+        kind="records",
+        fields=[field for field in entered.fields if field.name == config.target],
+        verdicts=verdicts,
+        entries=entries,
+        tables=tables,
+        columns=list(_described(records, rendered.template.fields, features, str(config.target))),
+        text_preset=text_preset,
+        table_preset=table_preset,
+        notes=[*rendered.notes, *time_split.notes, *entered.notes],
+    )
+
+
+def _trained_targets(artifact: Artifact) -> Floats:
+    rows = read_table_of(artifact)
+    return rows.target[rows.split(TRAIN)]
+
+
+def _presets(spec: str | None) -> tuple[str | None, str | None]:
+    """Return the chosen preset for texts and for tables; a spec is one of the two."""
+    if spec is None:
+        return None, None
+    try:
+        preset(spec)
+    except UsageError:
+        trunk(spec)
+        return None, spec
+    return spec, None
+
+
+def _named(specs: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Divide specs into schemes for texts and heads for columns. A spec may be both."""
+    schemes = [spec for spec in specs if name_in(spec) in SCHEMES]
+    heads = [spec for spec in specs if _is_head(spec)]
+    unknown = [spec for spec in specs if spec not in schemes and spec not in heads]
+    return [*schemes, *unknown], heads  # the text side reports unknown names
+
+
+def _is_head(spec: str) -> bool:
+    if name_in(spec) not in HEADS:
+        return False
+    try:
+        return judged_heads([spec])[0].takes_part
+    except NumtokError:
+        return name_in(spec) not in SCHEMES
+
+
+def _renamed(verdicts: Sequence[Verdict]) -> Iterator[Verdict]:
+    for verdict in verdicts:
+        yield Verdict(f"{verdict.scheme} on {COLUMNS}", verdict.takes_part, verdict.reason)
+
+
+def _features(records: Records, fields: Sequence[str], config: Config) -> list[str]:
+    """Return the fields of the text that can be columns of a table."""
+    if config.text_field != "text":
+        return []
+    return [name for name in fields if records.columns[name].is_feature]
+
+
+def _described(
+    records: Records, fields: Sequence[str], features: Sequence[str], target: str
+) -> Iterator[str]:
+    for name, column in records.columns.items():
+        reason = f" ({column.reason})" if column.reason else ""
+        use = "target" if name == target else "left out"
+        if name in features:
+            use = "read by all candidates"
+        elif name in fields:
+            use = "read by text models only"
+        yield f"{name or 'a column without a name'}: {column.kind}{reason}; {use}"
