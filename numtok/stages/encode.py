@@ -233,7 +233,7 @@ def _as_texts(
             return replace(resolved, encoding=replace(encoding, template=stored)), []
         return resolved, []
     if config.dry_run:  # nothing is kept in the user's store
-        store = Store(stack.enter_context(store.spool()), store.note)
+        store = stack.enter_context(store.scratch())
     config, result = render.as_texts(config, store, template)
     if isinstance(encoding, Unfitted):
         encoding = replace(encoding, template=result.template)

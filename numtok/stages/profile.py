@@ -15,14 +15,12 @@ workers.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import partial, reduce
-from pathlib import Path
+from functools import reduce
 
 import numpy as np
 
-from numtok import files
 from numtok.analysis.profiling.field_profile import HIGH_LEVEL, FieldProfile, field_profile
 from numtok.analysis.profiling.field_statistics import MOST_DIGITS
 from numtok.analysis.profiling.first_rows import TextCost, first_texts, text_cost
@@ -137,8 +135,8 @@ def run(config: Config, store: Store, progress: Progress, look: Look | None = No
     Raises UsageError, DataError (naming file, line and problem) and StoreError.
     """
     if config.target:
-        with _spool(store) as folder:
-            texts, _ = render.as_texts(config, Store(folder, store.note))
+        with store.scratch() as scratch:
+            texts, _ = render.as_texts(config, scratch)
             return replace(run(texts, store, progress, look), inputs=config.inputs)
     specs = _specs(config.schemes)
     schemes = [scheme_of(spec) for spec in specs]
@@ -149,15 +147,14 @@ def run(config: Config, store: Store, progress: Progress, look: Look | None = No
     reading = ReadingOptions(config.text_field, config.max_line)
     screening = Screening(reading, rule, config.on_error == "skip")
     with ExitStack() as stack:
-        opened = partial(_spool, store)
         quota = Quota.parse(config.disk_limit)
         longest = None if screening.skip else config.max_line
-        spool = Spool(lambda: stack.enter_context(opened()), quota, longest)
+        spool = Spool(lambda: stack.enter_context(store.spool()), quota, longest)
         sources, _ = find_sources(config.inputs, store.resolve, store.note, spool)
         check_rule(rule, sources)
         total = sum(source.size for source in sources)
         workers = stack.enter_context(
-            engine_for(config.engine, total, config.workers, 2 * UNIT, opened)
+            engine_for(config.engine, total, config.workers, 2 * UNIT, store.spool)
         )
         workers.start(ProfileUnit, least_units(sources))
         units, _ = plan(sources, lambda done, total: progress("reading", done, total, 0), workers)
@@ -179,20 +176,6 @@ def _specs(named: Sequence[str]) -> list[str]:
         if not (SCHEMES.required(name) or SCHEMES[name].defaults.same_tokens_as)
     ]
     return list(dict.fromkeys(named or every))
-
-
-@contextmanager
-def _spool(store: Store) -> Iterator[Path]:
-    """Create a temporary folder in the store for the block; a store that did not exist before is
-    removed after it."""
-    new = not files.is_folder(store.root)
-    try:
-        with store.spool() as folder:
-            yield folder
-    finally:
-        if new:
-            with suppress(OSError):  # another process has made an artifact there
-                files.system.rmdir(store.root)
 
 
 def _count(

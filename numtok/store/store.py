@@ -204,9 +204,12 @@ class Store:
     def spool(self) -> Iterator[Path]:
         """Create a hidden folder that exists for the duration of the block, and yield its path.
 
-        If the process is killed, :meth:`collect` later removes the folder.
+        A store that did not exist before is removed after the block. If the process is killed,
+        :meth:`collect` later removes the folder.
         """
         token = secrets.token_hex(8)
+        with files.reporting("read", self.root):
+            new = not files.is_folder(self.root)
         with self._locked(self.root, token, "the spool"):
             folder = self.root / f".spool-{token}"
             try:
@@ -216,6 +219,15 @@ class Store:
             finally:
                 with suppress(OSError):
                     files.remove_tree(folder)
+        if new:
+            with suppress(OSError):  # another process has made an artifact there
+                files.system.rmdir(self.root)
+
+    @contextmanager
+    def scratch(self) -> Iterator["Store"]:
+        """Yield a store whose artifacts exist for the duration of the block."""
+        with self.spool() as folder:
+            yield Store(folder, self.note, any_name=True)
 
     def children(self, artifact: Artifact) -> list[Artifact]:
         """Return the artifacts that have this one as a parent. Damaged artifacts are skipped, with

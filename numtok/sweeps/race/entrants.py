@@ -8,6 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
+
+from numtok.arrays import Floats
 from numtok.data.reading.split_rule import TRAIN
 from numtok.data.tables.table import VALIDATION
 from numtok.declaration import settings_in
@@ -150,6 +153,18 @@ def test_split(splits: Iterable[str]) -> str | None:
     """
     further = [name for name in splits if name not in (TRAIN, VALIDATION)]
     return "test" if "test" in further else next(iter(further), None)
+
+
+def check_varies(where: str, target: str, values: Mapping[str, Floats]) -> None:
+    """Raise DataError if a target equals its training median in every row of a split: then skill
+    is undefined. ``values`` are the values in each split."""
+    median = np.median(values[TRAIN])
+    for name, of_split in values.items():
+        if (of_split == median).all():
+            raise DataError(
+                f"{where}: the target {target!r} is {median:g}, the training median, in every row "
+                f"of the split {name}. Pass other splits with --split"
+            )
 
 
 def refuse(config: Config, names: Sequence[str], data: str) -> None:

@@ -8,6 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import pyarrow.parquet as pq
+
 from numtok.arrays import Floats
 from numtok.data.reading.split_rule import TRAIN
 from numtok.data.records.reader import FORMATS, JSON_LINES, Records, has_fields, read_records
@@ -28,7 +31,7 @@ from numtok.sweeps.race.candidates import (
     merged_entries,
     table_entries,
 )
-from numtok.sweeps.race.entrants import Entered
+from numtok.sweeps.race.entrants import Entered, check_varies
 from numtok.sweeps.race.from_texts import enter_texts
 from numtok.sweeps.race.plan import Progress, RaceProgress
 from numtok.sweeps.race.splitting import SHARES, TimeSplit, split_of_records
@@ -60,21 +63,30 @@ def is_records(config: Config) -> bool:
 def enter_records(config: Config, store: Store, progress: Progress) -> Entered:
     """Read a file of records, and return its data with the candidates.
 
-    Raises UsageError if a setting does not apply or a field is unknown, and DataError if rows or
-    targets cannot be used.
+    A dry run keeps nothing in the store. Raises UsageError if a setting does not apply or a field
+    is unknown, and DataError if rows or targets cannot be used.
     """
+    if config.dry_run:
+        with store.scratch() as scratch:
+            return _entered(config, scratch, progress)
+    return _entered(config, store, progress)
+
+
+def _entered(config: Config, store: Store, progress: Progress) -> Entered:
     progress(RaceProgress("", "reading the file"))
-    records = read_records(config.inputs[0])
+    path, name = config.inputs[0], str(config.target)
+    records = read_records(path)
     time_split = TimeSplit(None)
     rule = config.split
     if rule is None and SPLIT not in records.names:
-        time_split = split_of_records(records, str(config.target))
+        time_split = split_of_records(records, name)
         rule = time_split.rule or SHARES
     text_preset, table_preset = _presets(config.preset)
     schemes, heads = _named(config.schemes)
     settings = replace(config, split=rule, schemes=tuple(schemes), preset=text_preset)
     texts, rendered = render.as_texts(settings, store)
     entered = enter_texts(texts, store, progress)
+    check_varies(path, name, _targets_by_split(rendered.artifact, name))
     verdicts, entries = entered.verdicts, entered.entries
     if config.schemes and not schemes:
         verdicts, entries = [], []
@@ -83,8 +95,8 @@ def enter_records(config: Config, store: Store, progress: Progress) -> Entered:
     if features and (heads or not config.schemes):
         made = table.run(
             table.Config(
-                config.inputs[0],
-                target=str(config.target),
+                path,
+                target=name,
                 split=rule,
                 features=tuple(features),
                 on_error=config.on_error,
@@ -92,23 +104,23 @@ def enter_records(config: Config, store: Store, progress: Progress) -> Entered:
             store,
         )
         tables[COLUMNS] = made.artifact
-        target = FieldSummary.of_column(str(config.target), _trained_targets(made.artifact))
+        target = FieldSummary.of_column(name, _trained_targets(made.artifact))
         head_verdicts = judged_heads(heads)
         verdicts = [*_renamed(head_verdicts), *verdicts]
         entries = merged_entries(entries, table_entries(target, head_verdicts, COLUMNS))
     elif heads and not entries:
         raise UsageError(
-            f"{config.inputs[0]} has no column of numbers, categories or dates besides the target, "
+            f"{path} has no column of numbers, categories or dates besides the target, "
             f"so {', '.join(heads)} cannot race. Name schemes for texts: --schemes"
         )
     return replace(
         entered,
         kind="records",
-        fields=[field for field in entered.fields if field.name == config.target],
+        fields=[field for field in entered.fields if field.name == name],
         verdicts=verdicts,
         entries=entries,
         tables=tables,
-        columns=list(_described(records, rendered.template.fields, features, str(config.target))),
+        columns=list(_described(records, rendered.template.fields, features, name)),
         text_preset=text_preset,
         table_preset=table_preset,
         notes=[*rendered.notes, *time_split.notes, *entered.notes],
@@ -118,6 +130,19 @@ def enter_records(config: Config, store: Store, progress: Progress) -> Entered:
 def _trained_targets(artifact: Artifact) -> Floats:
     rows = read_table_of(artifact)
     return rows.target[rows.split(TRAIN)]
+
+
+def _targets_by_split(rows: Artifact, target: str) -> dict[str, Floats]:
+    """Return the values of a target in each split of rendered rows."""
+    values = {}
+    for file in rows.files():
+        if file.path.endswith(".parquet"):
+            table = pq.read_table(rows.path / file.path, columns=["text", "targets"])
+            spans = [dict(each)[target][0] for each in table["targets"].to_pylist()]
+            texts = table["text"].to_pylist()
+            literals = [text[a:b] for text, (a, b) in zip(texts, spans, strict=True)]
+            values[file.path.rpartition("-")[0]] = np.array(literals).astype(np.float64)
+    return values
 
 
 def _presets(spec: str | None) -> tuple[str | None, str | None]:

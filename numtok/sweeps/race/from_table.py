@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
-
 from numtok.data.reading.split_rule import TRAIN
 from numtok.data.tables.table import VALIDATION, learnt_rows, read_table_of, twin_notes
 from numtok.errors import DataError, NumtokError
@@ -12,7 +10,7 @@ from numtok.settings.race import Config
 from numtok.store.artifact import TABLE
 from numtok.store.store import Store
 from numtok.sweeps.race.candidates import judged_heads, table_entries
-from numtok.sweeps.race.entrants import Entered, few_rows, refuse, test_split
+from numtok.sweeps.race.entrants import Entered, check_varies, few_rows, refuse, test_split
 from numtok.sweeps.race.plan import Progress, RaceProgress
 from numtok.sweeps.race.words import FieldSummary
 from numtok.training.trained_table import FittingRecipe, held_back
@@ -40,13 +38,9 @@ def enter_table(config: Config, store: Store, progress: Progress) -> Entered:
             "test. Make the table with both"
         )
     train = learnt_rows(rows_of, 0, None, 0)
-    median = np.median(rows_of.target[train])
-    for name in filter(splits.__contains__, dict.fromkeys([TRAIN, VALIDATION, test])):
-        if (rows_of.target[rows_of.split(name)] == median).all():
-            raise DataError(
-                f"{artifact.ref}: the target {file.target!r} is {median:g}, the training median, "
-                f"in every row of the split {name}. Pass other splits with --split"
-            )
+    named = filter(splits.__contains__, dict.fromkeys([TRAIN, VALIDATION, test]))
+    values = {name: rows_of.target[rows_of.split(name)] for name in named}
+    check_varies(artifact.ref, file.target, values)
     field = FieldSummary.of_column(file.target, rows_of.target[train])
     verdicts = judged_heads(config.schemes)
     if VALIDATION in splits:

@@ -145,13 +145,15 @@ def test_texts_race_in_rounds_to_a_choice(texts: tuple[Path, RaceResult]) -> Non
 
 def test_a_table_races_with_boosted_trees_beside(table: tuple[Path, RaceResult]) -> None:
     _, result = table
-    assert result.of_table and [field.name for field in result.fields] == ["y"]
+    assert result.kind == "records" and [field.name for field in result.fields] == ["y"]
     board = result.leaderboard
     assert board is not None
     baselines = {one.label for one in board.places if not one.is_model}
     assert baselines == {"mean", "median", "linear", "boosted", "tuned boosting"}
     assert board.baseline in ("boosted", "tuned boosting")  # y is no sum
-    assert result.planned is not None and result.planned.unit == "epochs"
+    assert result.planned is not None and {each.unit for each in result.planned.candidates} == {
+        "epochs"
+    }
 
 
 def test_rows_that_each_seed_holds_back_are_pooled(tmp_path: Path) -> None:
@@ -267,7 +269,7 @@ def test_a_dry_run_trains_nothing_and_says_who_would_race(tmp_path: Path) -> Non
     assert result.leaderboard is None and result.plan is None and result.entered
     assert not (tmp_path / "artifacts").exists()
     told = "\n".join(introduction(result))
-    assert "candidate schemes:" in told and "left out:" in told and "last round" in told
+    assert "candidates:" in told and "left out:" in told and "last round" in told
     assert "area" in told and "1.2" not in result.entered
 
 
@@ -289,15 +291,16 @@ def test_a_dry_run_refuses_what_the_race_refuses_before_anything_is_encoded(
     refused: list[tuple[str, dict[str, Any], type[Exception], str]] = [
         (rooms(tmp_path), {"preset": "nope"}, UsageError, "unknown preset 'nope'"),
         (rooms(tmp_path), {"preset": "mlp"}, UsageError, "'mlp' is for tables"),
-        (csv, {"target": "y", "preset": "nano"}, UsageError, "'nano' is for texts"),
         (rooms(tmp_path), {"target": "aera"}, UsageError, "unknown target 'aera'.*area"),
         (str(plain), {"target": "aera"}, UsageError, "no targets"),
         (str(constant), {}, DataError, "constant .y."),
         (str(late), {"target": "y"}, DataError, "'y' is 3.*split test"),
         (csv, {"target": "y", "devices": "99", "device": "cpu"}, UsageError, "--jobs"),
         (rooms(tmp_path), {"jobs": 999, "device": "cpu"}, UsageError, "--jobs 999 is too many"),
-        (csv, {"target": "y", "numerals": "xval"}, UsageError, "--numbers .* a table"),
-        (csv, {"target": "y", "text_field": "y"}, UsageError, "--text-field .* a table"),
+        (csv, {"target": "y", "text_field": "y"}, UsageError, "'y' is a target"),
+        (csv, {"target": "z"}, UsageError, "unknown field 'z'.*y"),
+        (csv, {}, UsageError, "Pass --target, one of a, b, kind, y"),
+        (csv, {"target": "y", "text_field": "kind", "schemes": ("mdn:2",)}, UsageError, "schemes"),
     ]
     for path, options, error, parts in refused:
         with pytest.raises(error, match=parts):
@@ -308,7 +311,7 @@ def test_a_dry_run_refuses_what_the_race_refuses_before_anything_is_encoded(
 def test_a_table_s_rows_without_a_target_are_skipped_if_asked(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("x,y\n" + "".join(f"{k},{k % 7 if k % 10 else ''}\n" for k in range(300)))
-    with pytest.raises(DataError, match=r"missing in row 1.*--on-error skip"):
+    with pytest.raises(DataError, match=r"row 1: .* missing.*--on-error skip"):
         raced(tmp_path, str(path), target="y", dry_run=True)
     result = raced(tmp_path, str(path), target="y", dry_run=True, on_error="skip")
     assert sum(result.rows) == 270 and any("30 of 300 rows" in note for note in result.notes)

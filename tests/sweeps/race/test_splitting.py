@@ -124,13 +124,13 @@ def test_rows_of_clusters_are_not_split_by_time(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("column", ["date", "when"])
 def test_a_table_with_dates_is_split_by_them(tmp_path: Path, column: str) -> None:
-    """Dates are known by their type, under whatever name, and cannot be features."""
+    """Dates are known by their values, under whatever name."""
     path = tmp_path / "table.csv"
     lines = [f"2020-{1 + k // 20:02d}-{1 + k % 20:02d},{k},{k % 7}" for k in range(200)]
     path.write_text("\n".join([f"{column},x,y", *lines]) + "\n")
     result = entered(tmp_path, str(path), target="y")
     assert result.rows == (140, 30, 30)
-    assert any("cannot be features" in note for note in result.notes)
+    assert any(f"--split by={column}" in note for note in result.notes)
 
 
 def test_a_split_that_is_given_stands(tmp_path: Path) -> None:
