@@ -19,6 +19,7 @@ _DATES = (
     "%Y-%m-%d %H:%M",
     "%Y/%m/%d",
     "%m/%d/%Y",
+    "%m/%d/%Y %H:%M:%S",
     "%d/%m/%Y",
     "%d.%m.%Y",
     "%b %d %Y",
@@ -33,8 +34,8 @@ _CODE = (
 )
 _ID_NAME = r"(?i)^(|unnamed.*|rownames?|row|index|id|.*[_ ]id|.*Id|uuid|guid|__index_level_.*)$"
 _UNIQUE = 0.95  # fraction of different values from which a column identifies rows
-_MOST_CATEGORIES = 100
-_REPEATED = 0.5  # a category has at most this fraction of different values
+_FEW, _MANY = 100, 1_000  # a category always has at most _FEW values, and never more than _MANY
+_REPEATED = 0.5  # in between, it has at most this fraction of different values
 _LONG = 40  # characters per value from which strings are text
 _WORDS = 3.0  # words per value from which strings are text
 
@@ -117,9 +118,9 @@ def column_of(name: str, values: "pa.Array[Any]", decimal: str = ".") -> Column:
 def _is_text(values: "pa.Array[Any]", different: int) -> bool:
     """Return whether strings [n], of which none is missing, are free text or codes rather than
     names of categories."""
-    if different > max(_MOST_CATEGORIES, _REPEATED * len(values)):
+    if different > max(_FEW, min(_MANY, _REPEATED * len(values))):
         return True
-    repeated = different <= min(_MOST_CATEGORIES, _REPEATED * len(values))
+    repeated = different <= min(_FEW, _REPEATED * len(values))
     length = pc.mean(pc.utf8_length(values)).as_py()
     words = pc.mean(pc.add(pc.count_substring(pc.utf8_trim_whitespace(values), " "), 1)).as_py()
     return not repeated and bool(length >= _LONG or words >= _WORDS)

@@ -1,0 +1,198 @@
+"""Files with a target in a field of its own: from records to texts, models and predictions."""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from numtok.encoding.codec import Codec
+from numtok.encoding.schema import SCHEME_FILE
+from numtok.encoding.splits import read_split
+from numtok.reports import QUANTILES, quantile_column
+from numtok.store.store import Store
+from tests.shell import Shell
+
+WORDS = ("a flat near the park", "an old house", "a cabin by the lake")
+TINY = ("--preset", "nano,layers=1,width=32", "--steps", "4", "--batch", "8", "--device", "cpu")
+LEVELS = [quantile_column(level) for level in QUANTILES]
+
+
+def homes(rows: int = 60) -> list[dict[str, object]]:
+    return [
+        {
+            "about": WORDS[n % 3],
+            "rooms": 1 + n % 5,
+            "sold": f"20{10 + n % 9}-0{1 + n % 9}-11",
+            "price": f"{100 * (1 + n % 5) + 7 * (n % 3)}.50",
+        }
+        for n in range(rows)
+    ]
+
+
+def write_csv(name: str, rows: Sequence[dict[str, object]], separator: str = ",") -> str:
+    with Path(name).open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), delimiter=separator)
+        writer.writeheader()
+        writer.writerows(rows)
+    return name
+
+
+def write_jsonl(name: str, rows: Sequence[dict[str, object]]) -> str:
+    lines = (
+        json.dumps(row).replace(f'"{row.get("price")}"', str(row.get("price"))) for row in rows
+    )
+    Path(name).write_text("".join(line + "\n" for line in lines))
+    return name
+
+
+def encoded(numtok: Shell, *arguments: str) -> Path:
+    ran = numtok("encode", "--scheme", "xval", *arguments)
+    assert ran.code == 0, ran.err
+    return Store(Path("artifacts")).resolve(ran.out.strip()).path
+
+
+def test_every_format_gives_the_same_rows(numtok: Shell) -> None:
+    rows = homes()
+    write_csv("a.csv", rows)
+    write_jsonl("a.jsonl", rows)
+    columns = {name: [str(row[name]) for row in rows] for name in rows[0]}
+    pq.write_table(pa.table(columns), "a.parquet")
+    found = []
+    for name in ("a.csv", "a.jsonl", "a.parquet"):
+        options = ("--target", "price", "--split", "test=0.2", "--name", name.replace(".", "-"))
+        folder = encoded(numtok, name, *options)
+        split = read_split(Store(Path("artifacts")).resolve(str(folder)), "test")
+        found.append(
+            (split.ids.to_pylist(), split.target_literal.to_pylist(), split.numbers.tolist())
+        )
+        assert split.target_name.to_pylist() == ["price"] * len(split)
+        codec = Codec.read(folder / SCHEME_FILE)
+        assert codec.template is not None
+        assert codec.template.fields == ["about", "rooms", "sold"]
+    assert found[0] == found[1] == found[2] and len(found[0][0]) > 3
+
+
+def test_a_dry_run_shows_rows_and_keeps_nothing(numtok: Shell) -> None:
+    write_csv("a.csv", homes())
+    ran = numtok("encode", "--scheme", "xval", "a.csv", "--target", "price", "--dry-run")
+    assert ran.code == 0 and not Path("artifacts").exists()
+    assert "about: a flat near the park" in ran.out and "price: 100.50" in ran.out
+
+
+def test_predictions_of_a_csv_are_a_csv(numtok: Shell) -> None:
+    rows = homes()
+    encoded(numtok, write_csv("a.csv", rows), "--target", "price", "--name", "a")
+    assert numtok("train", "a", *TINY, "--name", "m").code == 0
+    for row in rows:
+        del row["price"]
+    write_csv("new.csv", rows)
+    ran = numtok("predict", "m", "new.csv")
+    assert ran.code == 0, ran.err
+    found = list(csv.DictReader(io.StringIO(ran.out)))
+    assert list(found[0]) == ["about", "rooms", "sold", "predicted", *LEVELS]
+    assert [row["about"] for row in found] == [row["about"] for row in rows]
+    for row in found:
+        levels = [float(row[name]) for name in LEVELS]
+        assert levels == sorted(levels) and levels[0] < float(row["predicted"]) < levels[-1]
+    write_csv("bare.csv", [{"rooms": 3}])
+    ran = numtok("predict", "m", "bare.csv")
+    assert ran.code == 2 and "unknown column 'about'" in ran.err and ran.out == ""
+    write_csv("taken.csv", [rows[0] | {"predicted": 1}])
+    assert "reserved" in numtok("predict", "m", "taken.csv").err
+
+
+def test_predictions_of_json_lines_are_json_lines_for_each_target(numtok: Shell) -> None:
+    rows = [row | {"rent": n % 7} for n, row in enumerate(homes())]
+    write_jsonl("a.jsonl", rows)
+    targets = ("--target", "price", "--target", "rent")
+    encoded(numtok, "a.jsonl", *targets, "--fields", "about,rooms", "--name", "a")
+    assert numtok("train", "a", *TINY, "--name", "m").code == 0
+    new = [{"about": "a [?] in the text", "rooms": 2, "more": [1.0, {"x": "é"}]}]
+    write_jsonl("new.jsonl", new)
+    ran = numtok("predict", "m", "new.jsonl")
+    assert ran.code == 0, ran.err
+    [line] = ran.out.splitlines()
+    row = json.loads(line)
+    predicted = row.pop("predicted")
+    assert row == new[0] and list(predicted) == ["price", "rent"]
+    assert all(numbers["predicted"] is not None for numbers in predicted.values())
+
+
+def test_texts_with_holes_still_work_for_a_model_of_records(numtok: Shell) -> None:
+    encoded(numtok, write_csv("a.csv", homes()), "--target", "price", "--name", "a")
+    assert numtok("train", "a", *TINY, "--name", "m").code == 0
+    ran = numtok("predict", "m", "--text", "about: an old house\nprice: [?]")
+    assert ran.code == 0 and len(json.loads(ran.out)["predicted"]["numbers"]) == 1
+    Path("t.jsonl").write_text('{"text": "price: [?]"}\n')
+    assert numtok("predict", "m", "t.jsonl").code == 0
+
+
+def test_an_encoding_is_reused_for_records(numtok: Shell) -> None:
+    rows = homes()
+    first = encoded(numtok, write_csv("a.csv", rows[:40]), "--target", "price", "--name", "a")
+    write_csv("b.csv", rows[40:], ";")
+    ran = numtok("encode", "--reuse-encoding", "a", "b.csv", "--name", "b")
+    assert ran.code == 0, ran.err
+    second = Store(Path("artifacts")).resolve(ran.out.strip()).path
+    assert (second / SCHEME_FILE).read_bytes() == (first / SCHEME_FILE).read_bytes()
+
+
+def test_profiles_read_records(numtok: Shell) -> None:
+    write_csv("a.csv", homes())
+    ran = numtok("profile", "a.csv", "--target", "price", "--format", "json")
+    assert ran.code == 0 and not Path("artifacts").exists()
+    profile = json.loads(ran.out)
+    assert "price" in profile["targets"] and profile["inputs"] == ["a.csv"]
+
+
+def test_rows_without_a_usable_target_are_skipped_if_asked(numtok: Shell) -> None:
+    rows = homes()
+    rows[3]["price"], rows[5]["price"] = "", "on request"
+    write_csv("a.csv", rows)
+    options = ("--scheme", "xval", "a.csv", "--target", "price")
+    ran = numtok("encode", *options)
+    assert ran.code == 3 and "a.csv: row 4: target 'price' must be a number" in ran.err
+    ran = numtok("encode", *options, "--on-error", "skip")
+    assert ran.code == 0 and "Skipped 2 of 60 rows" in ran.err
+
+
+def test_a_table_has_the_parts_of_dates(numtok: Shell) -> None:
+    rows = homes()
+    write_csv("a.csv", rows)
+    options = ("--target", "price", "--head", "mdn:2", "--epochs", "2", "--device", "cpu")
+    assert numtok("train", "a.csv", *options, "--name", "m").code == 0
+    write_jsonl(
+        "new.jsonl", [{key: row[key] for key in ("about", "rooms", "sold")} for row in rows]
+    )
+    ran = numtok("predict", "m", "new.jsonl")
+    assert ran.code == 0, ran.err
+    first = json.loads(ran.out.splitlines()[0])
+    assert first["sold"] == rows[0]["sold"] and "q05" in first["predicted"]["price"]
+    write_csv("bad.csv", [{"about": "x", "rooms": 1, "sold": "soon"}])
+    ran = numtok("predict", "m", "bad.csv")
+    assert ran.code == 3 and "column 'sold' must have dates" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("a.csv", "--fields", "rooms"), 2, "--fields needs the field to predict"),
+        (("a.csv", "b.csv", "--target", "price"), 2, "single file"),
+        (("a.csv", "--target", "price", "--drop", "rooms", "--fields", "sold"), 2, "combined"),
+        (("a.csv", "--target", "prize"), 2, "unknown field 'prize'. Did you mean 'price'?"),
+        (("a.csv", "--target", "about"), 3, "target 'about' must be a number"),
+        (("a.csv", "--target", "price", "--split", "by=sald,test=2018"), 2, "sald"),
+    ],
+)
+def test_bad_choices_are_one_line(
+    numtok: Shell, arguments: tuple[str, ...], code: int, words: str
+) -> None:
+    write_csv("a.csv", homes())
+    write_csv("b.csv", homes())
+    ran = numtok("encode", "--scheme", "xval", *arguments)
+    assert ran.code == code and words in " ".join(ran.err.split()) and ran.out == ""
