@@ -43,10 +43,12 @@ def write_csv(name: str, rows: Sequence[dict[str, object]], separator: str = ","
 
 
 def write_jsonl(name: str, rows: Sequence[dict[str, object]]) -> str:
-    lines = (
-        json.dumps(row).replace(f'"{row.get("price")}"', str(row.get("price"))) for row in rows
-    )
-    Path(name).write_text("".join(line + "\n" for line in lines))
+    """Write prices as numbers, with the same digits."""
+    lines = []
+    for row in rows:
+        price = row.get("price")
+        lines.append(json.dumps(row).replace(f'"{price}"', str(price)) + "\n")
+    Path(name).write_text("".join(lines))
     return name
 
 
@@ -67,9 +69,8 @@ def test_every_format_gives_the_same_rows(numtok: Shell) -> None:
         options = ("--target", "price", "--split", "test=0.2", "--name", name.replace(".", "-"))
         folder = encoded(numtok, name, *options)
         split = read_split(Store(Path("artifacts")).resolve(str(folder)), "test")
-        found.append(
-            (split.ids.to_pylist(), split.target_literal.to_pylist(), split.numbers.tolist())
-        )
+        literals = split.target_literal.to_pylist()
+        found.append((split.ids.to_pylist(), literals, split.numbers.tolist()))
         assert split.target_name.to_pylist() == ["price"] * len(split)
         codec = Codec.read(folder / SCHEME_FILE)
         assert codec.template is not None
@@ -166,9 +167,8 @@ def test_a_table_has_the_parts_of_dates(numtok: Shell) -> None:
     write_csv("a.csv", rows)
     options = ("--target", "price", "--head", "mdn:2", "--epochs", "2", "--device", "cpu")
     assert numtok("train", "a.csv", *options, "--name", "m").code == 0
-    write_jsonl(
-        "new.jsonl", [{key: row[key] for key in ("about", "rooms", "sold")} for row in rows]
-    )
+    features = ("about", "rooms", "sold")
+    write_jsonl("new.jsonl", [{key: row[key] for key in features} for row in rows])
     ran = numtok("predict", "m", "new.jsonl")
     assert ran.code == 0, ran.err
     first = json.loads(ran.out.splitlines()[0])

@@ -156,6 +156,28 @@ def test_a_table_races_with_boosted_trees_beside(table: tuple[Path, RaceResult])
     }
 
 
+def test_columns_and_texts_race_on_the_same_rows(tmp_path: Path) -> None:
+    """Heads read the columns, models of texts read the words, too, and baselines read both."""
+    random = np.random.default_rng(0)
+    lines = []
+    for _ in range(300):
+        a, n = random.normal(), random.integers(3)
+        note = ("works as described", "broken on arrival, sadly", "never arrived at all")[n]
+        lines.append(f'"{note}, {a:.1f} again",{a:.3f},{a + 5 * n:.3f}')
+    path = tmp_path / "sales.csv"
+    path.write_text("\n".join(["note,a,y", *lines]) + "\n")
+    result = raced(tmp_path, str(path), target="y", schemes=("xval", "pointwise"))
+    assert result.kind == "records" and any("note: text" in line for line in result.columns)
+    assert result.planned is not None
+    units = {each.label: each.unit for each in result.planned.candidates}
+    assert units["pointwise on columns"] == "epochs" and units["xval"] == "steps"
+    board = result.leaderboard
+    assert board is not None and board.numbers == result.rows[2]
+    assert len({entry.skill.n for entry in board.places}) == 1
+    assert {"boosted", "linear", "mean"} <= {one.label for one in board.places if not one.is_model}
+    assert str(path) in result.commands[1]
+
+
 def test_rows_that_each_seed_holds_back_are_pooled(tmp_path: Path) -> None:
     """A table without a validation split: each seed holds back rows of its own."""
     settings = tables.Config(numbers(tmp_path), target="y", split="test=0.25")
