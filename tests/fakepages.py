@@ -138,6 +138,7 @@ def race_result(store: Store) -> RaceResult:
     board = leaderboard(finalists, rivals, plan.guesses, ReportPredictions.read)
     return RaceResult(
         data=["rooms.jsonl"],
+        of_table=False,
         kind="rows of text",
         columns=[],
         target=None,

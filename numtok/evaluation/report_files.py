@@ -204,7 +204,7 @@ class ReportPredictions:
         )
 
     def by_row(self) -> "ReportPredictions":
-        """Return the predictions of models that predict one number per row, keyed by row alone.
+        """Return the predictions of models that predict one number per row, keyed only by row.
 
         The position of a number in its text, and the fold of a table, are then the same for all.
         """

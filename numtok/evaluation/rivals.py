@@ -67,7 +67,7 @@ class Rivals(NamedTuple):
     notes: list[str]
 
     def by_row(self) -> "Rivals":
-        """Return the predictions of one number per row, keyed by row and target alone."""
+        """Return the predictions of one number per row, keyed only by row and target."""
         return self._replace(keys=[(row, target, 0) for row, target, _ in self.keys])
 
 

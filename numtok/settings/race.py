@@ -19,7 +19,7 @@ class Config(CommandSettings):
     target
         Column of a table file to predict, or target in the texts to score.
     fields, drop
-        Fields of a file that candidates read, or that are left out.
+        Fields of a file for candidates to read, or to leave out.
     schemes
         Specs of the schemes for texts and of the heads for columns that compete. If empty, all that
         suit the data compete.

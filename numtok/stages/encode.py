@@ -24,6 +24,7 @@ from numtok.data.reading.sources import check_rule, find_sources, shown_input
 from numtok.data.reading.split_rule import SplitRule
 from numtok.data.reading.streams import Spool
 from numtok.data.reading.units import UNIT, Unit, least_units, plan
+from numtok.data.records import rendering
 from numtok.declaration import command_line, of_version
 from numtok.encoding.codec import Codec
 from numtok.encoding.fit_codec import FittedCodec, Reused, Unfitted, no_rows
@@ -37,7 +38,6 @@ from numtok.encoding.unit import EncodeUnit, Screening, UnitFacts
 from numtok.numerals.unread import SHOWN_SHAPES, UNREAD, UnreadDigits
 from numtok.registry import name_of
 from numtok.settings.encode import Config as Config
-from numtok.stages import render
 from numtok.store.artifact import (
     ENCODED,
     MODEL,
@@ -227,14 +227,14 @@ def _as_texts(
     """
     config, encoding = resolved.config, resolved.encoding
     template = encoding.codec.template if isinstance(encoding, Reused) else None
-    if not config.target and (template is None or not render.is_records(config.inputs)):
-        stored = render.template_in(config.inputs, store)
+    if not config.target and (template is None or not rendering.is_records(config.inputs)):
+        stored = rendering.template_in(config.inputs, store)
         if isinstance(encoding, Unfitted) and stored is not None:
             return replace(resolved, encoding=replace(encoding, template=stored)), []
         return resolved, []
     if config.dry_run:  # nothing is kept in the user's store
         store = stack.enter_context(store.scratch())
-    config, result = render.as_texts(config, store, template)
+    config, result = rendering.as_texts(config, store, template)
     if isinstance(encoding, Unfitted):
         encoding = replace(encoding, template=result.template)
     reading = ReadingOptions(max_line=config.max_line)

@@ -47,6 +47,7 @@ from numtok.data.reading.sources import check_rule, find_sources
 from numtok.data.reading.split_rule import TRAIN, SplitRule
 from numtok.data.reading.streams import Spool
 from numtok.data.reading.units import UNIT, Unit, least_units, plan
+from numtok.data.records import rendering
 from numtok.encoding.fields.places import OTHER
 from numtok.encoding.fit_codec import no_rows
 from numtok.encoding.normalizers.base import Moments
@@ -57,7 +58,6 @@ from numtok.encoding.unit import Screening
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.proposals import PolicyProposal, propose
 from numtok.settings.profile import Config as Config
-from numtok.stages import render
 from numtok.store.engines.engine import Engine, engine_for
 from numtok.store.quota import Quota
 from numtok.store.store import Store
@@ -136,7 +136,7 @@ def run(config: Config, store: Store, progress: Progress, look: Look | None = No
     """
     if config.target:
         with store.scratch() as scratch:
-            texts, _ = render.as_texts(config, scratch)
+            texts, _ = rendering.as_texts(config, scratch)
             return replace(run(texts, store, progress, look), inputs=config.inputs)
     specs = _specs(config.schemes)
     schemes = [scheme_of(spec) for spec in specs]

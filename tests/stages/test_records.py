@@ -94,12 +94,12 @@ def test_predictions_of_a_csv_are_a_csv(numtok: Shell) -> None:
     write_csv("new.csv", rows)
     ran = numtok("predict", "m", "new.csv")
     assert ran.code == 0, ran.err
-    found = list(csv.DictReader(io.StringIO(ran.out)))
+    found: list[dict[str, str]] = list(csv.DictReader(io.StringIO(ran.out)))
     assert list(found[0]) == ["about", "rooms", "sold", "predicted", *LEVELS]
     assert [row["about"] for row in found] == [row["about"] for row in rows]
-    for row in found:
-        levels = [float(row[name]) for name in LEVELS]
-        assert levels == sorted(levels) and levels[0] < float(row["predicted"]) < levels[-1]
+    for predicted in found:
+        levels = [float(predicted[name]) for name in LEVELS]
+        assert levels == sorted(levels) and levels[0] < float(predicted["predicted"]) < levels[-1]
     write_csv("bare.csv", [{"rooms": 3}])
     ran = numtok("predict", "m", "bare.csv")
     assert ran.code == 2 and "unknown column 'about'" in ran.err and ran.out == ""

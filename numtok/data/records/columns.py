@@ -1,6 +1,6 @@
 """Kinds of columns: numbers, dates, categories, free text or ids.
 
-The kind of a column is decided by its values alone, and printed before anything is trained.
+The kind of a column depends only on its values. It is printed before training.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -40,7 +40,7 @@ _LONG = 40  # characters per value from which strings are text
 _WORDS = 3.0  # words per value from which strings are text
 
 
-class Column(NamedTuple):
+class ColumnKind(NamedTuple):
     """Kind of a column, and how its values are written.
 
     different
@@ -62,7 +62,7 @@ class Column(NamedTuple):
 
     @property
     def is_feature(self) -> bool:
-        """Whether the column can be an input of a table model."""
+        """True if the column can be an input of a table model."""
         return self.kind in ("number", "date", "category")
 
     @property
@@ -82,7 +82,7 @@ class Column(NamedTuple):
         return reason
 
 
-def column_of(name: str, values: "pa.Array[Any]", decimal: str = ".") -> Column:
+def column_of(name: str, values: "pa.Array[Any]", decimal: str = ".") -> ColumnKind:
     """Decide the kind of a column [n] of strings.
 
     decimal
@@ -96,28 +96,31 @@ def column_of(name: str, values: "pa.Array[Any]", decimal: str = ".") -> Column:
     present = values.drop_null()
     different, missing = pc.count_distinct(present).as_py(), values.null_count
     if not len(present):
-        return Column(name, "empty", 0, missing)
+        return ColumnKind(name, "empty", 0, missing)
+    kind: Kind
     unique = len(present) > 1 and different >= _UNIQUE * len(present)
     named = pc.match_substring_regex(pa.array([name]), _ID_NAME)[0].as_py()
     if (notation := notation_of(present, decimal)) is not None:
-        kind: Kind = "number"
+        kind = "number"
         if different == 1 and len(present) > 1:
             kind = "constant"
         elif unique and named and pc.all(pc.match_substring_regex(present, _CODE)).as_py():
             kind = "id"
-        return Column(name, kind, different, missing, notation)
+        return ColumnKind(name, kind, different, missing, notation)
     if (form := _date_format(present)) is not None:
-        return Column(name, "date", different, missing, date_format=form)
+        return ColumnKind(name, "date", different, missing, date_format=form)
     if different == 1 and len(present) > 1:
-        return Column(name, "constant", different, missing)
+        return ColumnKind(name, "constant", different, missing)
     if unique and (named or pc.all(pc.match_substring_regex(present, _CODE)).as_py()):
-        return Column(name, "id", different, missing)
-    return Column(name, "text" if _is_text(present, different) else "category", different, missing)
+        return ColumnKind(name, "id", different, missing)
+    return ColumnKind(
+        name, "text" if _is_text(present, different) else "category", different, missing
+    )
 
 
 def _is_text(values: "pa.Array[Any]", different: int) -> bool:
-    """Return whether strings [n], of which none is missing, are free text or codes rather than
-    names of categories."""
+    """Return whether strings [n] without missing values are free text or codes rather than names
+    of categories."""
     if different > max(_FEW, min(_MANY, _REPEATED * len(values))):
         return True
     repeated = different <= min(_FEW, _REPEATED * len(values))

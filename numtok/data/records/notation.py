@@ -86,8 +86,8 @@ WITH_COMMA = (
 
 
 def notation_of(values: "pa.Array[Any]", decimal: str = ".") -> Notation | None:
-    """Return the first notation in which all strings [n] are numbers, ignoring missing ones; None
-    if there is none or if all are missing.
+    """Return the first notation in which all strings [n] are numbers, ignoring missing ones. The
+    result is None if no notation reads them or if all are missing.
 
     >>> column = pa.array(["1,234.50", "7", None])
     >>> notation_of(column).description, notation_of(column).plain(column).to_pylist()

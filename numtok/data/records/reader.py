@@ -13,7 +13,7 @@ import pyarrow.csv
 
 from numtok.data.reading.json_lines import check_characters, json_lines
 from numtok.data.reading.streams import is_stdin
-from numtok.data.records.columns import Column, column_of
+from numtok.data.records.columns import ColumnKind, column_of
 from numtok.data.tables.file import check_names, check_width, csv_form, parsed, read_csv, read_file
 from numtok.errors import DataError, UsageError, unknown
 
@@ -71,7 +71,7 @@ class Records:
         return values if notation is None else notation.plain(values)
 
     @cached_property
-    def columns(self) -> dict[str, Column]:
+    def columns(self) -> dict[str, ColumnKind]:
         """Kind of each column, keyed by name."""
         return {name: column_of(name, self.column(name), self.decimal) for name in self.names}
 
@@ -116,7 +116,7 @@ def read_records(path: str) -> Records:
 def has_fields(path: str, names: Sequence[str]) -> bool:
     """Return whether a file may contain records with the given fields.
 
-    Of JSON Lines, only the first record is read: one of its fields, which may be nested, must be
+    Only the first record of JSON Lines is read: one of its fields, which may be nested, must be
     among ``names``. Raises the same errors as :func:`read_records`.
     """
     if not path.endswith(JSON_LINES):

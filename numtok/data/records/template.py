@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from numtok.data.records.columns import Column
+from numtok.data.records.columns import ColumnKind
 from numtok.data.records.notation import DEFAULT, usual_notation
 from numtok.data.records.reader import Records
 from numtok.errors import DataError, UsageError, unknown
@@ -198,7 +198,7 @@ def check_targets(records: Records, targets: Sequence[str]) -> UsableTargets:
     return UsableTargets(kept, None if problem is None else problem[1])
 
 
-def proposals(columns: Sequence[Column], template: RowTemplate) -> list[str]:
+def proposals(columns: Sequence[ColumnKind], template: RowTemplate) -> list[str]:
     """Return notes on fields of the text that look like ids of rows."""
     ids = [each for each in columns if each.kind == "id" and each.name in template.fields]
     return [

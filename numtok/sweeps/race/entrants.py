@@ -72,12 +72,12 @@ class Entered:
 
     @property
     def is_table(self) -> bool:
-        """Whether all candidates are heads on a table."""
+        """True if all candidates are heads on a table."""
         return all(entry.table is not None for entry in self.entries)
 
     @property
     def is_mixed(self) -> bool:
-        """Whether models of texts and of tables predict the same rows."""
+        """True if models of texts and of tables predict the same rows."""
         return len({entry.table for entry in self.entries}) > 1
 
 

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from numtok.arrays import Floats
 from numtok.data.reading.split_rule import TRAIN
+from numtok.data.records import rendering
 from numtok.data.records.reader import FORMATS, JSON_LINES, Records, has_fields, read_records
 from numtok.data.records.splits import SPLIT
 from numtok.data.tables.table import read_table_of
@@ -22,7 +23,7 @@ from numtok.models.heads.base import HEADS
 from numtok.models.presets import preset, trunk
 from numtok.registry import name_in
 from numtok.settings.race import Config
-from numtok.stages import render, table
+from numtok.stages import table
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.sweeps.race.candidates import (
@@ -84,7 +85,7 @@ def _entered(config: Config, store: Store, progress: Progress) -> Entered:
     text_preset, table_preset = _presets(config.preset)
     schemes, heads = _named(config.schemes)
     settings = replace(config, split=rule, schemes=tuple(schemes), preset=text_preset)
-    texts, rendered = render.as_texts(settings, store)
+    texts, rendered = rendering.as_texts(settings, store)
     entered = enter_texts(texts, store, progress)
     check_varies(path, name, _targets_by_split(rendered.artifact, name))
     verdicts, entries = entered.verdicts, entered.entries

@@ -282,7 +282,7 @@ def entered(
     """
     for count in range(len(paces), finalists, -1):
         wanted = least[:count]
-        first, *_ = rounds_of(time, paces[:count], finalists, seeds, wanted, rates)
+        first, *_ = rounds_of(time, paces[:count], finalists, seeds=seeds, most=wanted, rates=rates)
         if 2 * sum(steps >= few for steps, few in zip(first.steps, wanted, strict=True)) >= count:
             return count
     return min(finalists, len(paces))

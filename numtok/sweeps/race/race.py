@@ -38,6 +38,8 @@ class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
 
     target
         The value of ``--target``: the scored target of texts, or the target column of a table file.
+    of_table
+        True if all candidates read the columns of a table.
     kind, columns
         Kind of the rows, and lines that describe the columns of records.
     plan
@@ -68,6 +70,7 @@ class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     data: list[str]
+    of_table: bool
     kind: str
     columns: list[str]
     target: str | None
@@ -204,6 +207,7 @@ def _introduced(config: Config, side: Side, entered: Entered) -> RaceResult:
     shape = finalists_of(config), config.seeds, rates_of(config, entered.is_table)
     return RaceResult(
         data=list(config.inputs),
+        of_table=entered.is_table,
         kind=entered.kind,
         columns=list(entered.columns),
         target=config.target,

@@ -1,15 +1,16 @@
-"""render: writes the rows of a user's file as texts with targets, for stages that read texts.
+"""Data artifacts of texts with targets, rendered from the records of a user's file.
 
-``encode``, ``profile`` and ``race`` run this stage if ``--target`` names a field of the file. The
-result is a data artifact with one Parquet file per split and the template of its rows.
+``encode``, ``profile`` and ``race`` render a file if ``--target`` names one of its fields. The
+artifact has one Parquet file per split, and the template of its rows.
 """
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 import numpy as np
@@ -32,7 +33,7 @@ from numtok.data.records.template import (
 from numtok.errors import DataError, NumtokError
 from numtok.files import Sink
 from numtok.store.artifact import DATA, Artifact, Parent
-from numtok.store.store import Store
+from numtok.store.draft import Draft
 
 Settings = TypeVar("Settings", bound=Any)
 
@@ -41,16 +42,35 @@ _LARGEST = 1 << 31  # bytes of a file
 FIELD = "field:"  # prefix of the columns that keep the fields of a record
 
 
+class DraftStore(Protocol):
+    """The methods of a store that rendering needs."""
+
+    note: Callable[[str], None]
+
+    def draft(
+        self,
+        kind: str,
+        name: str,
+        settings: Mapping[str, Any],
+        parents: Sequence[Parent],
+        command: Sequence[str],
+    ) -> AbstractContextManager[Draft | Artifact]:
+        """Yield a draft in which to make an artifact, or the artifact if it already exists."""
+
+    def resolve(self, ref: str, kinds: Set[str]) -> Artifact:
+        """Return the artifact with this REF."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Rendering:
-    """What to render: a file, its targets, and the fields of the text.
+    """A file to render, its targets, and the fields of the text.
 
     template
         Template of an earlier rendering, used instead of the fields; None to choose one.
     split
         Rule that assigns rows to splits. None for the field ``split`` or, without one, ``train``.
     skip
-        Whether rows without a usable target are skipped; otherwise they end the run.
+        True if rows without a usable target are skipped; otherwise they end the run.
     """
 
     path: str
@@ -64,7 +84,7 @@ class Rendering:
 
     @classmethod
     def of(cls, config: Any, template: RowTemplate | None = None) -> "Rendering":
-        """Return what the settings of a command name."""
+        """Return the rendering that the settings of a command describe."""
         return cls(
             path=config.inputs[0],
             targets=[config.target] if isinstance(config.target, str) else config.target,
@@ -92,7 +112,7 @@ class Rendered:
         return list(texts.slice(0, most).to_pylist())
 
 
-def run(rendering: Rendering, store: Store) -> Rendered:
+def run(rendering: Rendering, store: DraftStore) -> Rendered:
     """Render the rows of a file, or return the existing artifact.
 
     The id of a row is its index among the usable records of the file, as in a table of the same
@@ -131,7 +151,7 @@ def run(rendering: Rendering, store: Store) -> Rendered:
 
 
 def as_texts(
-    config: Settings, store: Store, template: RowTemplate | None = None
+    config: Settings, store: DraftStore, template: RowTemplate | None = None
 ) -> tuple[Settings, Rendered]:
     """Render the file that a command's settings name, and return settings that read the texts.
 
@@ -155,7 +175,7 @@ def is_records(inputs: Sequence[str]) -> bool:
     return len(inputs) == 1 and inputs[0].endswith(FORMATS) and Path(inputs[0]).is_file()
 
 
-def template_in(inputs: Sequence[str], store: Store) -> RowTemplate | None:
+def template_in(inputs: Sequence[str], store: DraftStore) -> RowTemplate | None:
     """Return the template of rendered rows that are the only input; None for other inputs."""
     if len(inputs) != 1 or Path(inputs[0]).exists():
         return None
