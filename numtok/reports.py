@@ -20,7 +20,8 @@ REPORT = "report"  # the kind of artifact
 REPORT_FILE, PREDICTIONS_FILE = "report.json", "predictions.parquet"
 SCHEMA = 1  # of report.json
 USUAL_BASELINES = (
-    "quantization", "mean", "length", "place", "field", "nearest", "linear", "boosted",
+    "quantization", "mean", "median", "length", "place", "field", "nearest", "linear", "boosted",
+    "tfidf", "boosted-text",
 )  # fmt: skip
 #: Baselines computed from the true values, with what each predicts. They are not for ranking.
 LIMITS = {

@@ -19,12 +19,16 @@ queries.py          the numbers to predict, grouped by which are predicted toget
 raw_numbers.py      conversion of head outputs to values and distributions in raw units
 report_files.py     reading and writing report artifacts and their predictions
 resolved.py         validated options of an evaluation, with defaults filled in
+ridge.py            ridge regression, tuned on rows that are held back
 rivals.py           baseline predictions, for pairing with model predictions
+rows.py             selected rows of encoded data, with their texts
 scoring.py          computation of a report's metrics from predictions
 seen_values.py      comparison of numbers with the training values of their target
 table_options.py    decoding options for table models
 table_rows.py       predictions for the rows in a table file
 tables.py           evaluation of table models
 target_features.py  features for fitted baselines: the other numbers in a row
+text_baselines.py   baselines for numbers that read words: TF-IDF, boosted trees
+text_features.py    features of texts: TF-IDF weights and their main components
 text_rows.py        predictions for rows of text with unknown numbers
 """
