@@ -5,6 +5,7 @@ comparison/         comparison of reports: experiments, seeds, requirements, pub
 published/          numbers printed in papers, with caveats; one TOML file per table
 answers.py          evaluation of models that write whole answers
 baselines.py        baselines for numbers: mean, nearest, linear, ...
+best_baseline.py    the best baseline of a report, and the model's difference to it
 devices.py          batches that fit in memory, on one or more devices
 evaluation.py       steps shared by all evaluations, from predictions to a report
 fields.py           fields that numbers belong to, with the mean and median of each field
