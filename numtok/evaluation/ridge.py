@@ -6,9 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from numtok.arrays import Bools, Floats
+from numtok.arrays import Bools, Floats, Ints
+from numtok.seeds import generator
 
 _STRENGTHS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
+_FITTED, _HELD_BACK = 4000, 1000  # maximum numbers of rows by which strength and scale are chosen
 
 
 class Scale(NamedTuple):
@@ -46,25 +48,33 @@ def tuned_ridge(x: Any, y: Floats, held_back: Bools) -> Ridge:
     """Fit ridge regression to sparse features ``x`` [m, k] and finite values ``y`` [m].
 
     The strength and the scale with the smallest mean absolute error on the rows ``held_back``,
-    bool[m], after fitting to the others are used. Neither part may be empty.
+    bool[m], after fitting to the others are used. Both are chosen on at most 5,000 rows. Neither
+    part may be empty.
     """
     from sklearn.linear_model import Ridge as Estimator
 
-    def fitted(strength: float, rows: Bools, values: Floats) -> Any:
-        return Estimator(alpha=strength, solver="lsqr").fit(x[rows], values[rows])
+    def fitted(strength: float, features: Any, values: Floats) -> Any:
+        return Estimator(alpha=strength, solver="lsqr").fit(features, values)
 
     scales = _scales(y)
     on_scales = np.column_stack([scale.forward(y) for scale in scales])
-    held, size = x[held_back], np.abs(y).max() or 1.0  # so that sums do not overflow
+    others, held = _some(~held_back, _FITTED), _some(held_back, _HELD_BACK)
+    features, queried = x[others], x[held]
+    size = np.abs(y).max() or 1.0  # so that sums do not overflow
     errors = np.empty((len(_STRENGTHS), len(scales)))
     for row, each in enumerate(_STRENGTHS):
-        predicted = fitted(each, ~held_back, on_scales).predict(held).reshape(-1, len(scales))
+        predicted = fitted(each, features, on_scales[others]).predict(queried)
+        predicted = predicted.reshape(-1, len(scales))
         for column, scale in enumerate(scales):
             raw = scale.raw(predicted[:, column])
-            errors[row, column] = np.abs(raw / size - y[held_back] / size).mean()
+            errors[row, column] = np.abs(raw / size - y[held] / size).mean()
     strength, best = divmod(int(errors.argmin()), len(scales))
-    every = np.ones(len(y), np.bool_)
-    return Ridge(fitted(_STRENGTHS[strength], every, on_scales[:, best]), scales[best])
+    return Ridge(fitted(_STRENGTHS[strength], x, on_scales[:, best]), scales[best])
+
+
+def _some(rows: Bools, most: int) -> Ints:
+    """Return the ascending indices of the given rows, or of a random sample of ``most`` rows."""
+    return np.sort(generator(0, "ridge").permutation(np.flatnonzero(rows))[:most])
 
 
 def _scales(y: Floats) -> list[Scale]:

@@ -18,6 +18,7 @@ _MOST_CHARACTERS = 4_000_000  # in all training texts; TF-IDF takes about 3 s pe
 _MOST_TERMS = 50_000  # of words and pairs, and of characters
 _WORD = r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?|\w+"
 _COMPONENTS = 30
+_COMPONENTS_OF = 5000  # maximum number of training texts that main components are fitted to
 _BLOCK = 1000  # rows that are transformed together
 
 
@@ -56,7 +57,12 @@ class TextFeatures(NamedTuple):
         from sklearn.feature_extraction.text import TfidfVectorizer
         from sklearn.pipeline import FeatureUnion
 
-        usual: dict[str, Any] = {"min_df": 2, "max_features": _MOST_TERMS, "sublinear_tf": True}
+        usual: dict[str, Any] = {
+            "min_df": 2,
+            "max_features": _MOST_TERMS,
+            "sublinear_tf": True,
+            "dtype": np.float32,
+        }
         words = TfidfVectorizer(token_pattern=_WORD, ngram_range=(1, 2), **usual)
         characters = TfidfVectorizer(
             analyzer="char_wb", ngram_range=(2, 5), lowercase=False, **usual
@@ -69,7 +75,8 @@ class TextFeatures(NamedTuple):
         if of_training.shape[1] < 2:
             return None
         count = min(_COMPONENTS, of_training.shape[1] - 1)
-        components = TruncatedSVD(count, random_state=0).fit(of_training)
+        some = generator(0, "components").permutation(len(texts))[:_COMPONENTS_OF]
+        components = TruncatedSVD(count, n_iter=2, random_state=0).fit(of_training[np.sort(some)])
         return cls(weights, components), of_training
 
     def blocks(self, texts: Sequence[str]) -> Iterator[Any]:
