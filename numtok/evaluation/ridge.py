@@ -13,7 +13,7 @@ _STRENGTHS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
 _FITTED, _HELD_BACK = 4000, 1000  # maximum numbers of rows by which strength and scale are chosen
 
 
-class Scale(NamedTuple):
+class TargetScale(NamedTuple):
     """A scale on which values are fitted.
 
     forward, inverse
@@ -37,7 +37,7 @@ class Ridge(NamedTuple):
     """A fitted ridge regression. ``model`` is the estimator of scikit-learn."""
 
     model: Any
-    scale: Scale
+    scale: TargetScale
 
     def predict(self, x: Any) -> Floats:
         """Return predictions float64[n] for sparse features [n, k]."""
@@ -77,7 +77,7 @@ def _some(rows: Bools, most: int) -> Ints:
     return np.sort(generator(0, "ridge").permutation(np.flatnonzero(rows))[:most])
 
 
-def _scales(y: Floats) -> list[Scale]:
+def _scales(y: Floats) -> list[TargetScale]:
     """Return the scales for values ``y``: the values, and their logarithm. If some are not
     positive, it is the signed logarithm of ``1 + |y| / median |y|``."""
     size = float(np.abs(y).max()) or 1.0
@@ -95,6 +95,6 @@ def _scales(y: Floats) -> list[Scale]:
             )
         )
     return [
-        Scale(forward, inverse, float(forward(y).min()), float(forward(y).max()))
+        TargetScale(forward, inverse, float(forward(y).min()), float(forward(y).max()))
         for forward, inverse in functions
     ]
