@@ -75,7 +75,7 @@ class _Training(NamedTuple):
 
 
 class _Fits(NamedTuple):
-    """What is fitted to the texts.
+    """Fitted regressions, and the main components of texts.
 
     train, queried
         Main components of the training texts and of the queried texts, float64[texts, k].

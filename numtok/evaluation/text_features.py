@@ -14,7 +14,7 @@ from numtok.evaluation.label_baselines import FITTED_ON
 from numtok.evaluation.rows import Rows
 from numtok.seeds import generator
 
-_MOST_CHARACTERS = 4_000_000  # in all training texts; TF-IDF takes about 3 s per million
+_MOST_CHARACTERS = 4_000_000  # of the training texts together; TF-IDF takes about 3 s per million
 _MOST_TERMS = 50_000  # of words and pairs, and of characters
 _WORD = r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?|\w+"
 _COMPONENTS = 30
