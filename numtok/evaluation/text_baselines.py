@@ -24,12 +24,18 @@ from numtok.evaluation.baselines import boosted, remembered
 from numtok.evaluation.queries import Queries, target_names
 from numtok.evaluation.ridge import Ridge, tuned_ridge
 from numtok.evaluation.rows import Rows
-from numtok.evaluation.target_features import AnchoredSplit, NotFitted, target_features
+from numtok.evaluation.target_features import (
+    AnchoredSplit,
+    NotFitted,
+    fitted_on,
+    target_features,
+)
 from numtok.evaluation.text_features import TextFeatures, sampled
 from numtok.seeds import generator
 
 _NAMES = "Baselines 'tfidf' and 'boosted-text'"
 _FEWEST = 10  # training rows, and clusters of rows if rows are held back by cluster
+_MOST_TARGETS = 20_000  # of one name; a row may have several
 _HELD_BACK = 0.2  # fraction of the training rows that chooses strength and scale
 _fits: dict[bytes, "_Fits | None"] = {}  # by a digest of their inputs
 
@@ -139,8 +145,9 @@ def _training(rows: Rows, name: str) -> _Training | NotFitted:
     samples = rows.samples
     has_name = samples.target_name.to_numpy(zero_copy_only=False) == name
     targets = np.flatnonzero(has_name & np.isin(samples.target_row, rows.chosen))
+    finite = np.isfinite(samples.numbers[samples.targets[targets]])
+    targets = fitted_on(targets[finite], name, _MOST_TARGETS)
     values = samples.numbers[samples.targets[targets]]
-    targets, values = targets[np.isfinite(values)], values[np.isfinite(values)]
     texts = np.searchsorted(rows.chosen, samples.target_row[targets])
     units = clustered(np.arange(len(samples)), samples.clusters)[samples.target_row[targets]]
     if len(np.unique(units)) < _FEWEST:

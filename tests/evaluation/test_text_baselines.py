@@ -211,6 +211,31 @@ def test_the_training_rows_are_a_sample_from_everywhere(
     assert f"{len(texts)} of 300" in note
 
 
+def test_the_targets_of_a_name_have_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If rows have several targets of one name, there are more targets than rows."""
+    fits = []
+    fit = linear_model.Ridge.fit
+
+    def counting(self: Any, x: Any, y: Any) -> Any:
+        fits.append(len(y))
+        return fit(self, x, y)
+
+    monkeypatch.setattr(linear_model.Ridge, "fit", counting)
+    monkeypatch.setattr(module, "_MOST_TARGETS", 90)
+    rows = []
+    for at in range(60):
+        text = f"{COLORS[at % 4]}: {PRICES[COLORS[at % 4]]} {PRICES[COLORS[at % 4]]}"
+        begin = text.index(" ") + 1
+        middle = text.rindex(" ")
+        spans = {"price": [[begin, middle], [middle + 1, len(text)]]}
+        rows.append({"text": text, "targets": spans, "split": "test" if at % 6 == 0 else "train"})
+    data = encoded(tmp_path, rows)
+    result = fitted(data)
+    assert fits[-1] == 90 and result.values["tfidf"] == pytest.approx(truth(data), rel=0.05)
+
+
 def test_too_few_rows_and_rows_without_common_words_are_noted(tmp_path: Path) -> None:
     few = [row("a lamp for {y}", "train", y=str(at)) for at in range(9)]
     few.append(row("a lamp for {y}", "test", y="1"))
