@@ -23,8 +23,9 @@ from rich.console import Console
 
 from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.splits import read_split, read_texts
-from numtok.evaluation.fields import Rows, number_fields
+from numtok.evaluation.fields import number_fields
 from numtok.evaluation.queries import queries_of
+from numtok.evaluation.rows import Rows
 from numtok.stages.encode import Config, run
 from numtok.store.store import Store
 

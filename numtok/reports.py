@@ -20,7 +20,8 @@ REPORT = "report"  # the kind of artifact
 REPORT_FILE, PREDICTIONS_FILE = "report.json", "predictions.parquet"
 SCHEMA = 1  # of report.json
 USUAL_BASELINES = (
-    "quantization", "mean", "length", "place", "field", "nearest", "linear", "boosted",
+    "quantization", "mean", "median", "length", "place", "field", "nearest", "linear", "boosted",
+    "tfidf", "boosted-text",
 )  # fmt: skip
 #: Baselines computed from the true values, with what each predicts. They are not for ranking.
 LIMITS = {
@@ -108,6 +109,24 @@ class AnswerTexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stopped: Natural
 
 
+class BestBaseline(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The best baseline, and how the model differs from it.
+
+    metric, value
+        The metric by which it is the best, and its value.
+    difference
+        Metric of the model minus metric of the baseline, with a paired bootstrap interval.
+    better
+        Which of the two is significantly better; None if the interval contains 0 or is unknown.
+    """
+
+    name: str
+    metric: str
+    value: float
+    difference: Figure
+    better: Literal["model", "baseline"] | None
+
+
 class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Evaluation of one model on one split, stored as ``report.json``.
 
@@ -144,6 +163,9 @@ class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         Metrics of baselines that need no model (mean, linear, ...), over all numbers and, if there
         are several targets, per target. They include :data:`LIMITS`, which are computed from the
         true values.
+    best_baselines
+        Best baseline of each target, or of all numbers under the key "" if there are not several
+        targets. Empty if no baseline predicts all of these numbers.
     notes
         Caveats about the results, one sentence each.
     labels
@@ -175,6 +197,7 @@ class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     schema: int = SCHEMA
     target_means: dict[str, float] = {}
     target_baselines: dict[str, dict[str, Figures]] = {}
+    best_baselines: dict[str, BestBaseline] = {}
     labels: Labels | None = None
     texts: AnswerTexts | None = None
     training_data: str | None = None

@@ -17,6 +17,7 @@ from numtok.reports import (
     QUANTILES,
     REPORT,
     REPORT_FILE,
+    BestBaseline,
     Costs,
     Figures,
     Report,
@@ -56,6 +57,7 @@ class Fake:
     target: str = "answer"
     overflow: int = 0  # how many, the last ones, may overflow: their highest quantile is infinite
     others: tuple[str, ...] = ()  # targets that take turns with it
+    best: tuple[tuple[str, BestBaseline], ...] = ()  # best baselines by target
     metrics: tuple[str, ...] = METRIC_NAMES
     of_texts: bool = True  # else of a table, whose scheme is its head
 
@@ -155,6 +157,7 @@ class Fake:
                 embedding_parameters=700_000,
                 tokens_per_number=3.0,
             ),
+            best_baselines=dict(self.best),
             training_data=self.training_data,
             notes=["The operands were drawn as the task says, not as the paper did."],
         )

@@ -5,6 +5,7 @@ comparison/         comparison of reports: experiments, seeds, requirements, pub
 published/          numbers printed in papers, with caveats; one TOML file per table
 answers.py          evaluation of models that write whole answers
 baselines.py        baselines for numbers: mean, nearest, linear, ...
+best_baseline.py    the best baseline of a report, and the model's difference to it
 devices.py          batches that fit in memory, on one or more devices
 evaluation.py       steps shared by all evaluations, from predictions to a report
 fields.py           fields that numbers belong to, with the mean and median of each field
@@ -21,12 +22,16 @@ raw_numbers.py      conversion of head outputs to values and distributions in ra
 record_rows.py       predictions for the records of a file, with text models
 report_files.py     reading and writing report artifacts and their predictions
 resolved.py         validated options of an evaluation, with defaults filled in
+ridge.py            ridge regression, tuned on rows that are held back
 rivals.py           baseline predictions, for pairing with model predictions
+rows.py             selected rows of encoded data, with their texts
 scoring.py          computation of a report's metrics from predictions
 seen_values.py      comparison of numbers with the training values of their target
 table_options.py    decoding options for table models
 table_rows.py       predictions for the rows in a table file
 tables.py           evaluation of table models
 target_features.py  features for fitted baselines: the other numbers in a row
+text_baselines.py   baselines for numbers that read words: TF-IDF, boosted trees
+text_features.py    features of texts: TF-IDF weights and their main components
 text_rows.py        predictions for rows of text with unknown numbers
 """

@@ -3,8 +3,8 @@ these baselines.
 
 quantization
     The true value after the scheme's rounding. No prediction in that scheme can do better.
-mean
-    Mean of the target's values in the train split.
+mean, median
+    Mean and median of the target's values in the train split.
 length
     Mean of the train values with the same number of tokens. If a scheme's numbers vary in length, a
     masked model can infer the length from the number of masks, which is a leak. Skill beyond this
@@ -29,11 +29,14 @@ linear
 boosted
     Gradient-boosted trees on the same features, if scikit-learn is installed. They handle missing
     numbers natively.
+
+Baselines that also read words are in ``text_baselines``.
 """
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,11 +56,12 @@ from numtok.evaluation.target_features import (
     target_features,
 )
 
+T = TypeVar("T")
 #: Function that fits features [m, k] to values [m] and predicts values [n] from features [n, k].
 #: Missing features are NaN.
 Fit = Callable[[Floats, Floats, Floats], Floats]
 _FITS = "Baselines 'linear' and 'boosted'"
-_MOST_BOOSTED = 16
+_MOST_REMEMBERED = 32
 _SEVERAL_THREADS = 1 << 20  # training features from which several threads are faster
 _boosted: dict[bytes, Floats] = {}  # predictions by a digest of their inputs
 
@@ -92,6 +96,9 @@ def baselines(
     means = {} if train is None else target_means(train)
     if train_mean is not None:
         yield "mean", np.array([means.get(name, train_mean) for name in names], np.float64)
+    if train is not None:
+        medians = target_medians(train)
+        yield "median", np.array([medians.get(name, medians[""]) for name in names], np.float64)
     for baseline, predicted in sorted(samples.floors.items()):
         yield baseline, np.append(predicted, np.nan)[queries.targets]  # -1, no target, is the last
     if train is None:
@@ -130,8 +137,8 @@ def not_fitted(train: AnchoredSplit, samples: AnchoredSplit, queries: Queries) -
     yield from not_installed()
     if _in_turn(queries):
         yield (
-            f"{_FITS} are not fitted: some rows have no targets, so every number is predicted in "
-            "turn."
+            "Baselines 'linear', 'boosted', 'tfidf' and 'boosted-text' are not fitted: some rows "
+            "have no targets, so every number is predicted in turn."
         )
     for name, _, built in _by_target(train, samples, queries):
         if isinstance(built, NotFitted):
@@ -199,6 +206,22 @@ def target_means(train: EncodedSplit) -> dict[str, float]:
         for name in sorted(set(names[usable].tolist()))
     }
     return means if len(set(names.tolist())) > 1 else {}
+
+
+def target_medians(train: EncodedSplit) -> dict[str, float]:
+    """Return the median of the finite values of each target, keyed by target name.
+
+    The key "" maps to the median over all targets, or over all numbers if the split has no targets;
+    it is 0 if none of these is finite.
+    """
+    values = train.numbers[train.targets] if len(train.targets) else train.numbers
+    finite = np.isfinite(values)
+    medians = {"": float(np.median(values[finite])) if finite.any() else 0.0}
+    names = np.array(train.target_name.to_pylist(), object)
+    for name in sorted(set(names.tolist())):
+        if len(of_target := values[finite & (names == name)]):
+            medians[name] = float(np.median(of_target))
+    return medians
 
 
 def _by_length(
@@ -280,13 +303,23 @@ def boosted(x: Floats, y: Floats, queries: Floats) -> Floats:
     digest = hashlib.sha256(repr((x.shape, queries.shape, threads())).encode())
     for part in (x, y, queries):
         digest.update(np.ascontiguousarray(part).data)
-    key = digest.digest()
-    if key not in _boosted:
+
+    def predicted() -> Floats:
         with threadpool_limits(tree_threads(x)):  # the estimator has no option for threads
             model = HistGradientBoostingRegressor(random_state=0).fit(x, y)
-            predicted = np.asarray(model.predict(queries), np.float64)
-        predicted.setflags(write=False)
-        if len(_boosted) == _MOST_BOOSTED:
-            del _boosted[next(iter(_boosted))]  # the oldest
-        _boosted[key] = predicted
-    return _boosted[key]
+            values = np.asarray(model.predict(queries), np.float64)
+        values.setflags(write=False)
+        return values
+
+    return remembered(_boosted, digest.digest(), predicted)
+
+
+def remembered(cache: dict[bytes, T], key: bytes, compute: Callable[[], T]) -> T:
+    """Return the cached value for ``key``, or compute and cache it. If the cache is full, its
+    oldest value is dropped."""
+    if key not in cache:
+        value = compute()
+        if len(cache) == _MOST_REMEMBERED:
+            del cache[next(iter(cache))]
+        cache[key] = value
+    return cache[key]

@@ -19,7 +19,7 @@ from numtok.encoding.schemes.base import title_of
 from numtok.encoding.splits import read_split
 from numtok.evaluation.devices import Devices, Done, Note
 from numtok.evaluation.report_files import TrainMeans, repeated_ids
-from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores, baseline_figures, score
+from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores, baseline_scores, score
 from numtok.metrics.base import METRICS, Metric
 from numtok.reports import (
     FIELD,
@@ -123,7 +123,7 @@ def report_of(
         for metric in map(METRICS.build, kinds.of_baselines)
         if FIELD not in metric.needs or metric.missing(scores.answers) is None
     ]
-    baselines, target_baselines = baseline_figures(
+    of_baselines = baseline_scores(
         [*baseline_metrics, *more], scores, evaluator.baselines(scores, progress)
     )
     fields: dict[str, Any] = {"off_grammar": None, **evaluator.facts(table, scores)}
@@ -139,10 +139,9 @@ def report_of(
         by_target=scores.by_target,
         groups=scores.groups,
         fields=scores.fields,
-        baselines=baselines,
-        notes=[*evaluator.notes(table, scores, baselines), *repeated_ids(table)],
+        notes=[*evaluator.notes(table, scores, of_baselines.baselines), *repeated_ids(table)],
         target_means=dict(means.of_target),
-        target_baselines=target_baselines,
+        **of_baselines._asdict(),
         training_data=subject.model.made_from(ENCODED, TABLE).where,
     )
 

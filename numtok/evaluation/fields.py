@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.arrays import Floats, Ints, ranges
+from numtok.arrays import Floats, Ints
 from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.fields import wording
@@ -21,6 +21,7 @@ from numtok.encoding.fields.fields import Fields, merge
 from numtok.encoding.fields.places import OTHER, TEXT
 from numtok.encoding.splits import read_texts
 from numtok.evaluation.queries import Queries
+from numtok.evaluation.rows import Rows
 from numtok.evaluation.target_features import AnchoredSplit, fitted_on
 from numtok.store.artifact import Artifact
 
@@ -47,38 +48,6 @@ class NumberFields(NamedTuple):
     means: Floats
     medians: Floats
     templates: dict[str, str]
-
-
-class Rows(NamedTuple):
-    """Selected rows of one split of encoded data.
-
-    samples
-        Rows of the split that are in memory: the rows with the indices ``drawn``, or all rows if
-        ``drawn`` is None.
-    chosen
-        Ascending indices int64[k] of the selected rows in ``samples``.
-    """
-
-    artifact: Artifact
-    split: str
-    samples: EncodedSplit
-    chosen: Ints
-    drawn: Ints | None = None
-
-    @property
-    def stored(self) -> Ints:
-        """Indices of the selected rows in the stored split, int64[k]."""
-        return self.chosen if self.drawn is None else self.drawn[self.chosen]
-
-    @property
-    def counts(self) -> Ints:
-        """Counts of the numbers in each selected row, int64[k]."""
-        return np.diff(self.samples.number_rows)[self.chosen]
-
-    @property
-    def numbers(self) -> Ints:
-        """Indices in ``samples`` of all numbers in the selected rows, int64[n]."""
-        return ranges(self.samples.number_rows[self.chosen], self.counts)
 
 
 def number_fields(

@@ -1,7 +1,8 @@
 """Evaluation of models that predict numbers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
-from numtok.arrays import Bools, ranges
+from numtok.arrays import Bools, Floats, ranges
 from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.schemes.base import Failure, splits_numbers
@@ -22,9 +23,11 @@ from numtok.evaluation.evaluation import EvaluatedSplit, ReportMetrics, quantile
 from numtok.evaluation.predict import AUTOREGRESSIVE, Options, Predictor
 from numtok.evaluation.queries import Queries, number_names, target_names
 from numtok.evaluation.report_files import TrainMeans
+from numtok.evaluation.rows import Rows
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores, number_baselines
 from numtok.evaluation.seen_values import outside
-from numtok.evaluation.target_features import AnchoredSplit, fitted_rows
+from numtok.evaluation.target_features import fitted_rows
+from numtok.evaluation.text_baselines import TextBaselines, TextSplit, text_baselines
 from numtok.models.heads.base import CalibratedReader, Calibration
 from numtok.registry import spec_of
 from numtok.reports import FIELD, Figures
@@ -60,9 +63,7 @@ class NumberEvaluation:
     predictor: Predictor
     fields: "NumberFields | None"
     fields_sought: bool
-    anchored: (
-        tuple[AnchoredSplit, AnchoredSplit] | None
-    )  # train split and samples; None without train
+    fitting: tuple[TextSplit, TextSplit] | None  # train split and samples; None without train
 
     @classmethod
     def of(
@@ -86,18 +87,19 @@ class NumberEvaluation:
         if not len(predictor.asked.numbers):
             raise DataError(f"no row in {evaluated} has a number. Evaluate on rows with numbers")
         training_data = learnt_data(loaded.artifact, encoded, find)
-        fields_found, anchored, sought = None, None, False
+        fields_found, fitting, sought = None, None, False
         if training_data is not None and train is not None:
-            from numtok.evaluation.fields import Rows, anchored_fields, number_fields  # loads numba
+            from numtok.evaluation.fields import anchored_fields, number_fields  # loads numba
 
             samples = evaluated.samples
             every = np.arange(len(samples))
             rows = Rows(encoded, evaluated.split, samples, every, evaluated.rows)
-            of_train, of_samples = anchored_fields(
+            parts = (
                 Rows(training_data, TRAIN, train, fitted_rows(train)),
                 rows._replace(chosen=np.unique(samples.target_row)),
             )
-            anchored = of_train, of_samples
+            of_train, of_samples = map(TextSplit, parts, anchored_fields(*parts))
+            fitting = of_train, of_samples
             if sought := _wanted(fields, predictor.asked):
                 fields_found = number_fields(rows, predictor.asked, training_data, train)
         return cls(
@@ -106,7 +108,7 @@ class NumberEvaluation:
             predictor=predictor,
             fields=fields_found,
             fields_sought=sought,
-            anchored=anchored,
+            fitting=fitting,
         )
 
     @property
@@ -211,9 +213,21 @@ class NumberEvaluation:
             fill=self.predictor.options.fill,
             field_means=None if self.fields is None else self.fields.means,
         )
-        fitted = () if self.anchored is None else fitted_baselines(*self.anchored, self.asked)
+        fitted: Iterable[tuple[str, Floats]] = ()
+        if self.fitting is not None:
+            train, samples = self.fitting
+            fitted = chain(
+                fitted_baselines(train.anchored, samples.anchored, self.asked),
+                self._of_texts.values.items(),
+            )
         scored = ((name, values[finite]) for name, values in chain(unfitted, fitted))
         return number_baselines(scores, scored, self.samples.floors)
+
+    @cached_property
+    def _of_texts(self) -> TextBaselines:
+        """Baselines that read words. Only available if the training data are."""
+        assert self.fitting is not None
+        return text_baselines(*self.fitting, self.asked)
 
     def _decoding(self) -> dict[str, Any]:
         options = self.predictor.options
@@ -287,12 +301,14 @@ class NumberEvaluation:
             yield "Numbers were normalized by signed-log, unlike in the paper."
         if predictor.options.draws and not predictor.draws:
             yield "The distribution is exact, so --num-samples was ignored."
-        if self.anchored is not None:
-            yield from not_fitted(*self.anchored, self.asked)
+        if self.fitting is not None:
+            train, samples = self.fitting
+            yield from not_fitted(train.anchored, samples.anchored, self.asked)
+            yield from self._of_texts.notes
         if self.train is None:
             yield (
-                "The training data are not available, so the baselines nearest, linear and boosted "
-                "are missing."
+                "The training data are not available, so the baselines median, nearest, linear, "
+                "boosted, tfidf and boosted-text are missing."
             )
 
 

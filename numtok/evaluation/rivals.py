@@ -25,9 +25,10 @@ from numtok.evaluation.baselines import (
     not_installed,
     tree_threads,
 )
-from numtok.evaluation.fields import Rows, anchored_fields
+from numtok.evaluation.fields import anchored_fields
 from numtok.evaluation.predict import AUTOREGRESSIVE
 from numtok.evaluation.queries import queries_of, target_names
+from numtok.evaluation.rows import Rows
 from numtok.evaluation.target_features import (
     AnchoredSplit,
     NotFitted,
@@ -36,6 +37,7 @@ from numtok.evaluation.target_features import (
     fitted_rows,
     target_features,
 )
+from numtok.evaluation.text_baselines import TextSplit, text_baselines
 from numtok.reports import LIMITS
 from numtok.store.artifact import TABLE, Artifact
 from numtok.training.features import Features, Inputs
@@ -92,6 +94,7 @@ def rivals(data: Artifact, split: str, rows: int | None = None) -> Rivals:
     For encoded data, ``rows`` limits the number of rows, which are selected as in
     ``EncodedSplit.sample``. None means all rows. Baselines that are computed from the true values
     (``reports.LIMITS``) are excluded, and so is ``length``, which is computed from token counts.
+    The median is excluded because races use the median of each field.
     """
     if data.kind == TABLE:
         return _of_table(read_table_of(data), split)
@@ -107,11 +110,15 @@ def rivals(data: Artifact, split: str, rows: int | None = None) -> Rivals:
             read_codec(data), samples, queries, train=train, train_mean=mean, fill=AUTOREGRESSIVE
         )
     )
-    of_train, of_validation, of_samples = _anchored(
-        data, Rows(data, split, samples, np.unique(samples.target_row), drawn), train
-    )
+    parts = _parts(data, Rows(data, split, samples, np.unique(samples.target_row), drawn), train)
+    of_train, of_validation, of_samples = anchored_fields(*parts)
     predictions |= dict(fitted_baselines(of_train, of_samples, queries))
-    values = {name: values for name, values in predictions.items() if name not in LIMITS}
+    of_texts = text_baselines(
+        TextSplit(parts[0], of_train), TextSplit(parts[2], of_samples), queries
+    )
+    predictions |= of_texts.values
+    left_out = {*LIMITS, "median"}
+    values = {name: values for name, values in predictions.items() if name not in left_out}
     names = target_names(samples, queries)
     if (queries.targets >= 0).all() and find_spec("sklearn"):
         best = np.full(len(names), np.nan)
@@ -127,14 +134,15 @@ def rivals(data: Artifact, split: str, rows: int | None = None) -> Rivals:
     return Rivals(
         list(zip(ids, names.tolist(), positions, strict=True)),
         values,
-        list(not_fitted(of_train, of_samples, queries)),
+        [*not_fitted(of_train, of_samples, queries), *of_texts.notes],
     )
 
 
-def _anchored(data: Artifact, queried: Rows, train: EncodedSplit) -> list[AnchoredSplit]:
-    """Assign anchored fields to the train split, the validation split and the queried rows."""
+def _parts(data: Artifact, queried: Rows, train: EncodedSplit) -> tuple[Rows, Rows, Rows]:
+    """Return the rows of the train split, the validation split and the queried rows whose fields
+    are features."""
     validation = read_split(data, VALIDATION)
-    return anchored_fields(
+    return (
         Rows(data, TRAIN, train, fitted_rows(train)),
         Rows(data, VALIDATION, validation, np.unique(validation.target_row)),
         queried,

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from numtok.arrays import Floats, Ints
+from numtok.arrays import Bools, Floats, Ints
 from numtok.errors import DataError
+from numtok.evaluation.best_baseline import best_baseline
 from numtok.evaluation.report_files import (
     TARGET,
     TrainMeans,
@@ -24,7 +25,7 @@ from numtok.evaluation.report_files import (
 from numtok.evaluation.report_files import answers as answers_of
 from numtok.metrics.base import METRICS, Metric, Predictions, figures
 from numtok.registry import spec_of
-from numtok.reports import FIELD, Figures
+from numtok.reports import FIELD, LIMITS, BestBaseline, Figures
 from numtok.row import GROUP
 
 if TYPE_CHECKING:
@@ -175,20 +176,47 @@ class BaselineAnswers(NamedTuple):
     partial: bool = False
 
 
-def baseline_figures(
+class BaselineScores(NamedTuple):
+    """Metrics of baselines: those of :class:`Report` with the same names."""
+
+    baselines: dict[str, Figures]
+    target_baselines: dict[str, dict[str, Figures]]
+    best_baselines: dict[str, BestBaseline]
+
+
+def baseline_scores(
     few: Sequence[Metric], scores: Scores, baselines: Iterable[BaselineAnswers]
-) -> tuple[dict[str, Figures], dict[str, dict[str, Figures]]]:
-    """Return the metrics ``few`` of each baseline, keyed by baseline name. Also return the same
-    metrics for each target, keyed by target and baseline name; this mapping is empty unless there
-    are several targets."""
-    overall: dict[str, Figures] = {}
-    by_target: dict[str, dict[str, Figures]] = {name: {} for name in scores.by_target}
-    for name, baseline, partial in baselines:
-        covered = baseline.valid if partial else np.ones(len(baseline.valid), np.bool_)
-        overall[name] = figures(few, baseline.take(covered))
-        for target, figures_of in by_target.items():
-            figures_of[name] = figures(few, baseline.take(covered & (scores.targets == target)))
-    return overall, by_target
+) -> BaselineScores:
+    """Return the metrics ``few`` of each baseline, overall and for each of several targets, and
+    compare the model with the best baseline."""
+    every = list(baselines)
+    parts = {name: scores.targets == name for name in scores.by_target}
+    overall = {
+        name: figures(few, baseline.take(_covered(baseline, partial)))
+        for name, baseline, partial in every
+    }
+    by_target = {
+        target: {
+            name: figures(few, baseline.take(_covered(baseline, partial) & rows))
+            for name, baseline, partial in every
+        }
+        for target, rows in parts.items()
+    }
+    best = {}
+    for target, rows in (parts or {"": np.ones(len(scores.answers.truth), np.bool_)}).items():
+        rivals = {
+            name: baseline.take(rows)
+            for name, baseline, partial in every
+            if name not in LIMITS and _covered(baseline, partial)[rows].all()
+        }
+        metrics_of = by_target[target] if target else overall
+        if found := best_baseline(scores.answers.take(rows), rivals, metrics_of):
+            best[target] = found
+    return BaselineScores(overall, by_target, best)
+
+
+def _covered(baseline: Predictions, partial: bool) -> Bools:
+    return baseline.valid if partial else np.ones(len(baseline.valid), np.bool_)
 
 
 def number_baselines(

@@ -274,7 +274,8 @@ class TableEvaluation:
         return number_baselines(scores, self._baselines())
 
     def _baselines(self) -> Iterator[tuple[str, Floats]]:
-        """Yield mean, least squares and boosted trees, fitted to the training rows of each fold.
+        """Yield mean, median, least squares and boosted trees, fitted to the training rows of each
+        fold.
 
         Held-out rows have no baselines, because baselines would be fitted to these rows. If the
         table is not the one that the model was fitted to, the only baseline is the mean.
@@ -286,6 +287,11 @@ class TableEvaluation:
         yield "mean", np.concatenate(means)
         if not self._is_training_table:
             return
+        medians = [
+            np.full(len(part.rows), np.median(self.table.target[self._training_rows(part.fold)]))
+            for part in parts
+        ]
+        yield "median", np.concatenate(medians)
         columns = Features(self.table.numbers, self.table.categories)
         for name, fit in fits().items():
             predictions = []

@@ -84,16 +84,17 @@ def fitted_rows(train: EncodedSplit) -> Ints:
     return np.unique(train.target_row[np.concatenate([np.empty(0, np.int64), *targets])])
 
 
-def fitted_on(rows: Ints, of: str | int) -> Ints:
+def fitted_on(rows: Ints, of: str | int, most: int | None = None) -> Ints:
     """Return the rows or targets [k] to which a baseline is fitted: all of ``rows``, or a sample of
-    200,000 if there are more.
+    ``most`` (default: 200,000) if there are more.
 
     The sample is random, because rows may be sorted by value. ``of``, the target name or the fold,
     seeds the sample.
     """
-    if len(rows) <= _FITTED_ON:
+    most = most or _FITTED_ON
+    if len(rows) <= most:
         return rows
-    return np.sort(generator(0, "floors", of).permutation(rows)[:_FITTED_ON])
+    return np.sort(generator(0, "floors", of).permutation(rows)[:most])
 
 
 def _features(*sides: Targets) -> list[Floats] | NotFitted:

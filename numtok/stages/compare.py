@@ -214,6 +214,7 @@ def run(config: Config, store: Store) -> Comparison:
             *shared_size(evaluations),
             *([] if (count := first.clusters(everywhere)) is None else [clusters_note(count)]),
             *_without_baselines(metrics, evaluations),
+            *_unbeaten(evaluations),
         ],
         reference=None if reference is None else labelled[reference][0],
     )
@@ -260,6 +261,18 @@ def _without_baselines(
     for name in (spec_of(metric) for metric in metrics if not metric.needs):
         if baselines and name not in reported:
             yield f"Baselines have no {name}. Add it to the reports: `numtok eval --metric {name}`."
+
+
+def _unbeaten(evaluations: Sequence[Evaluation]) -> Iterator[str]:
+    """Yield a note for each target (or all numbers) whose best baseline no model beats."""
+    reports = [evaluation.report for evaluation in evaluations]
+    for target in dict.fromkeys(name for report in reports for name in report.best_baselines):
+        best = [report.best_baselines.get(target) for report in reports]
+        known = [each for each in best if each is not None]
+        if len(known) == len(best) and all(each.better != "model" for each in known):
+            names = ", ".join(dict.fromkeys(f"{each.name} ({each.metric})" for each in known))
+            of_target = f" of target {target}" if target else ""
+            yield f"No model beats the best baseline{of_target}: {names}."
 
 
 def _check_alike(evaluations: Sequence[Evaluation]) -> None:

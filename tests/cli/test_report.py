@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from numtok.cli.output.figures import amount, duration, interval, metric_cells, number, share
 from numtok.cli.output.printing import print_parts
-from numtok.cli.output.report import _across, headline_metrics, skill
+from numtok.cli.output.report import _across, best_line, headline_metrics, skill
 from numtok.evaluation.report_files import rows_by_value
-from numtok.reports import REPORT_FILE, Figure, Report
+from numtok.reports import REPORT_FILE, BestBaseline, Figure, Report
 from numtok.row import in_order
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
@@ -108,6 +108,28 @@ def test_groups_baselines_and_skill_are_told(numtok: Shell, xval: Artifact) -> N
     assert told.endswith(f" {number(1 - mse / baseline)}")
     assert 0.999 < 1 - mse / baseline < 1
     assert "Skill is 1 - error / error of the baseline." in " ".join(lines)
+
+
+BEST = BestBaseline(
+    name="tfidf",
+    metric="mae",
+    value=0.123,
+    difference=Figure(0.0312, 0.0118, 0.0507, 90),
+    better="baseline",
+)
+
+
+def test_the_best_baseline_is_named_with_the_difference_to_it(numtok: Shell) -> None:
+    told = "Best baseline: tfidf (mae 0.123); model minus baseline: 0.031, 95% interval 0.012 to "
+    assert best_line(BEST).startswith(f"{told}0.051.") and "does not beat" in best_line(BEST)
+    replace = msgspec.structs.replace
+    assert "does not beat" in best_line(replace(BEST, better=None))
+    beaten = best_line(replace(BEST, better="model"))
+    assert "beats" in beaten and "does not" not in beaten
+    of_share = replace(BEST, metric="accuracy", value=0.5)
+    assert "(accuracy 50%)" in best_line(of_share) and "1.2 to 5.1 pp" in best_line(of_share)
+    report = make(Store(Path("artifacts")), Fake("xval", best=(("", BEST),)))
+    assert best_line(BEST) in " ".join(words(numtok("report", report.ref).out))
 
 
 @pytest.mark.parametrize("parts", [2, 3, 4, 20])

@@ -196,11 +196,22 @@ def test_the_mean_by_the_number_of_tokens_by_hand() -> None:
 
 def test_lengths_are_told_by_masks_and_where_they_differ_alone() -> None:
     test, train, of = rows("digits", TEST, 2), rows("digits", TRAIN, 2), codec("digits")
-    assert list(baselines_of(test, train, of=of))[:2] == ["quantization", "length"]
+    assert list(baselines_of(test, train, of=of))[:3] == ["quantization", "median", "length"]
     assert "length" not in baselines_of(test, train, of=of, fill=AUTOREGRESSIVE)
     assert "length" not in baselines_of(test, of=of)
     test, train = rows("p1000", TEST, 2), rows("p1000", TRAIN, 2)
     assert "length" not in baselines_of(test, train)
+
+
+def test_the_median_is_that_of_the_target_or_of_all_targets() -> None:
+    texts = ["1 2 10", "3 4 20", "55 6 70"]
+    both = rows("digits", texts, 0, 2)
+    train = replace(both, target_name=pa.array(["a", "b"] * 3))
+    assert baselines_of(train, train)["median"].tolist() == [3, 20] * 3
+    other = replace(both, target_name=pa.array(["a", "c"] * 3))
+    assert baselines_of(other, train)["median"].tolist() == [3, 15] * 3
+    in_turn = samples("digits", ["8 99"])
+    assert baselines_of(in_turn, samples("digits", ["1 2 9"]))["median"].tolist() == [2, 2]
 
 
 def test_lengths_of_each_target_tell_of_its_own_values() -> None:
@@ -278,14 +289,20 @@ def test_boosted_is_better_than_linear_where_the_task_is_not_linear() -> None:
 
 def test_without_scikit_learn_there_is_no_boosted_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
     test, train = rows("p1000", TEST, 2), rows("p1000", TRAIN, 2)
-    assert list(baselines_of(test, train)) == ["quantization", "nearest", "linear", "boosted"]
+    assert list(baselines_of(test, train)) == [
+        "quantization",
+        "median",
+        "nearest",
+        "linear",
+        "boosted",
+    ]
 
     def find_spec(name: str) -> Any:
         return None if name == "sklearn" else util.find_spec(name)
 
     monkeypatch.setattr(baselines, "find_spec", find_spec)
     monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)  # an import would fail
-    assert list(baselines_of(test, train)) == ["quantization", "nearest", "linear"]
+    assert list(baselines_of(test, train)) == ["quantization", "median", "nearest", "linear"]
 
 
 def test_boosted_keeps_to_the_threads_that_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -316,7 +333,7 @@ def test_what_was_boosted_before_is_not_fitted_again(monkeypatch: pytest.MonkeyP
         return fit(self, x, y)
 
     monkeypatch.setattr(ensemble.HistGradientBoostingRegressor, "fit", counting)
-    monkeypatch.setattr(baselines, "_MOST_BOOSTED", 2)
+    monkeypatch.setattr(baselines, "_MOST_REMEMBERED", 2)
     test, train = rows("p1000", TEST, 2), rows("p1000", TRAIN, 2)
     first = baselines_of(test, train)["boosted"]
     for scheme in ("p1000", "xval"):  # which reads the same numbers
@@ -356,7 +373,7 @@ def test_a_fit_that_cannot_be_says_why() -> None:
     ]:
         with case(test, train):
             built = last_of_each(test), last_of_each(train)
-            assert list(baselines_of(*built)) == ["quantization", "nearest"]
+            assert list(baselines_of(*built)) == ["quantization", "median", "nearest"]
             [reason] = reasons(*built)
             assert "number" in reason and words in reason
     assert reasons(last_of_each(TEST), last_of_each(TRAIN)) == []
@@ -398,7 +415,7 @@ def test_without_targets_the_mean_of_each_place_is_a_baseline() -> None:
 
 def test_where_every_number_is_asked_for_in_turn_nothing_is_fitted() -> None:
     predictions = baselines_of(samples("p1000", TEST), samples("p1000", TRAIN))
-    assert list(predictions) == ["quantization", "place", "nearest"]
+    assert list(predictions) == ["quantization", "median", "place", "nearest"]
 
 
 @pytest.mark.parametrize("places", [(2,), (0, 2)])
@@ -407,7 +424,7 @@ def test_baselines_do_not_depend_on_how_the_model_is_asked(places: tuple[int, ..
     masked, autoregressive = (
         baselines_of(test, train, 1.0, one_by_one=one_by_one) for one_by_one in (False, True)
     )
-    assert list(masked) == ["quantization", "mean", "nearest", "linear", "boosted"]
+    assert list(masked) == ["quantization", "mean", "median", "nearest", "linear", "boosted"]
     assert list(masked) == list(autoregressive)
     for name, values in masked.items():
         np.testing.assert_array_equal(values, autoregressive[name])
@@ -482,8 +499,8 @@ def test_rows_bring_baselines_along_and_fits_are_given_them() -> None:
 
     train, test = made(60, "first", "second"), made(9, "first", "second")
     predictions = baselines_of(test, train, 1.0)
-    names = ["quantization", "mean", "first", "second", "nearest", "linear", "boosted"]
-    assert list(predictions) == names
+    names = ["first", "second", "nearest", "linear", "boosted"]
+    assert list(predictions) == ["quantization", "mean", "median", *names]
     np.testing.assert_array_equal(predictions["first"], test.floors["first"])
     assert predictions["linear"] == pytest.approx(test.numbers)
     assert list(baselines_of(test)) == ["quantization", "first", "second"]

@@ -11,8 +11,9 @@ import pytest
 from numtok.encoding.splits import read_split, read_texts
 from numtok.errors import StoreError
 from numtok.evaluation import fields
-from numtok.evaluation.fields import LEAST, NumberFields, Rows, anchored_fields, number_fields
+from numtok.evaluation.fields import LEAST, NumberFields, anchored_fields, number_fields
 from numtok.evaluation.queries import queries_of
+from numtok.evaluation.rows import Rows
 from numtok.stages import encode
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store

@@ -75,7 +75,7 @@ def test_rivals_of_texts_are_without_those_that_know_the_truth(tmp_path: Path) -
     queried = [int(row) for row, _, _ in result.keys]
     assert result.keys == [(str(row), "total", 2) for row in queried]
     assert len(set(queried)) == 50 and queried == sorted(queried) and queried[-1] > 203
-    assert set(result.values) == {"mean", "linear", "boosted", TUNED}
+    assert set(result.values) == {"mean", "linear", "boosted", "tfidf", "boosted-text", TUNED}
     truth = np.array([row % 17 + row % 11 for row in queried])
     assert result.values["linear"] == pytest.approx(truth)
 
@@ -93,10 +93,12 @@ def test_rows_that_lack_a_number_have_rivals(tmp_path: Path) -> None:
         lines.append((split, text, total))
         truth += [float(total)] if split == "test" else []
     result = rivals(rows_of_text(tmp_path, lines), "test")
-    assert set(result.values) == {"mean", "linear", "boosted", TUNED} and not result.notes
+    of_texts = {"tfidf", "boosted-text"}
+    assert set(result.values) == {"mean", "linear", "boosted", *of_texts, TUNED}
+    assert not result.notes
     wanted = np.array(truth)
     baseline_error = np.abs(wanted - np.median(wanted)).mean()
-    for name in ("linear", "boosted", TUNED):
+    for name in ("linear", "boosted", "boosted-text", TUNED):
         assert np.abs(result.values[name] - wanted).mean() < 0.5 * baseline_error
 
 

@@ -24,7 +24,7 @@ from numtok.metrics.base import METRICS, Predictions, ends
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS
 from numtok.registry import spec_of
-from numtok.reports import PREDICTIONS_FILE, REPORT_FILE, Figure, Figures
+from numtok.reports import PREDICTIONS_FILE, REPORT_FILE, BestBaseline, Figure, Figures
 from numtok.stages.compare import Comparison, Config, Difference, run
 from numtok.store.store import Store
 from tests.cases import case
@@ -367,6 +367,22 @@ def test_a_baseline_is_told_once_where_the_reports_agree(store: Store) -> None:
     found = compared(store, Fake("p1000"), more)
     told = [("quantization", []), ("mean", [])]
     assert [(baseline.name, baseline.schemes) for baseline in found.parts[0].baselines] == told
+
+
+@pytest.mark.parametrize(
+    ("better", "noted"),
+    [(("baseline", None), True), (("baseline", "model"), False), ((None, "none"), False)],
+)
+def test_a_note_says_when_no_model_beats_the_best_baseline(
+    store: Store, better: tuple[Any, Any], noted: bool
+) -> None:
+    """If all reports name one (``none`` stands for a report that does not)."""
+    apart, fakes = Figure(1.0, 0.5, 1.5, 200), []
+    for scheme, side in zip(("p1000", "p10"), better, strict=True):
+        best = BestBaseline(name="tfidf", metric="mae", value=2.0, difference=apart, better=side)
+        fakes.append(Fake(scheme, best=() if side == "none" else (("", best),)))
+    notes = [note for note in compared(store, *fakes).notes if "No model beats" in note]
+    assert len(notes) == noted and all("tfidf (mae)" in note for note in notes)
 
 
 def test_baselines_of_one_scheme_that_do_not_agree_go_by_the_experiments(

@@ -650,7 +650,9 @@ def test_clocks_lie_beside_the_report(world: World) -> None:
 def test_baselines_stand_beside_the_model(world: World) -> None:
     model, encoded = world.both("p1000")
     report = read(world.report(model, encoded))
-    assert list(report.baselines) == ["quantization", "mean", "nearest", "linear", "boosted"]
+    of_texts = ["tfidf", "boosted-text"]
+    names = ["quantization", "mean", "median", "nearest", "linear", "boosted", *of_texts]
+    assert list(report.baselines) == names
     data = [float(answer(row)) for row in written(world.data())]
     rounded = [float(f"{number:.2e}") for number in data]  # no tie is among them
     errors = np.subtract(rounded, data)
@@ -692,7 +694,7 @@ def test_a_missing_train_split_is_noted(world: World, tmp_path: Path, says: Says
     report = read(world.copy(tmp_path, model, other).report(model, other))
     assert list(report.baselines) == ["quantization", "mean"]
     [note] = report.notes
-    says(note, "training data", "nearest", "linear", "boosted")
+    says(note, "training data", "nearest", "linear", "boosted", "tfidf")
 
 
 # --- notes -------------------------------------------------------------------------------------

@@ -274,7 +274,7 @@ def test_reports_compare_target_by_target_with_skill(targets: Artifact, numtok: 
     made = compare.run(config, Store(Path("artifacts")))
     assert [part.value for part in made.parts] == ["large", "small"]
     baselines = [baseline.name for baseline in made.parts[1].baselines]
-    assert baselines[:3] == ["quantization", "mean", "near"]
+    assert baselines[:4] == ["quantization", "mean", "median", "near"]
     assert "target" in ReportPredictions.read(read(targets)).group_names
     ran = numtok("compare", "report", "--by", "target", "--metric", "mse")
     assert ran.code == 0 and max(map(len, ran.out.splitlines())) <= 80
@@ -283,8 +283,8 @@ def test_reports_compare_target_by_target_with_skill(targets: Artifact, numtok: 
     title = "skill by mse: 1 - error / error of the baseline"
     at = lines.index(title, start)
     error = there(found(targets).by_target["small"]["mse"].value)
-    assert lines[at + 1].startswith("experiment mean near linear")
-    skill = float(lines[at + 3].split()[2])
+    assert lines[at + 1].startswith("experiment mean median near linear")
+    skill = float(lines[at + 3].split()[3])
     assert skill == pytest.approx(1 - error, rel=1e-3)  # near is off by 1
     limits = lines.index("limits, computed from the true values:", start)
     assert lines.index("baselines:", start) < limits < at
@@ -314,7 +314,7 @@ def test_a_baseline_that_says_nothing_of_some_numbers_is_scored_on_the_others(
     # What is fitted to the large ones has not been given it, and is what it was.
     assert figure(made.target_baselines["large"]["linear"], "mse") == pytest.approx(0, abs=1e-9)
     told = numtok("report", "report", "--format", "md").out.splitlines()
-    heads = [line.split("|")[5].strip() for line in told if "quantization |" in line]
+    heads = [line.split("|")[6].strip() for line in told if "quantization |" in line]
     assert heads == ["near (87.5%)", "near (75%)", "near"]
     compared = numtok("compare", "report", "--metric", "mse").out
     title = "skill by mse: 1 - error / error of the baseline"

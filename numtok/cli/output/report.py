@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from numtok.cli.output.figures import (
     Formatted,
     amount,
+    difference,
     duration,
     ends,
     metric_cells,
@@ -20,7 +21,7 @@ from numtok.reports import LIMITS, REPORT
 if TYPE_CHECKING:
     from numtok.evaluation.comparison.beside_published import ComparedCell, PublishedComparison
     from numtok.evaluation.report_files import Evaluation
-    from numtok.reports import Figure, Figures, Labels, Report
+    from numtok.reports import BestBaseline, Figure, Figures, Labels, Report
 
 # Values of a perfect model. Skill is the fraction of the way from the baseline to this value; for
 # errors, that is 1 - error / error of the baseline.
@@ -37,6 +38,12 @@ _BY_RANK = (
 _IN_FIELDS = {FIELD_SKILL: "skill", "median-relative-error": "error"}  # short headings
 #: Headings of decoding options, where their names are not plain.
 _DECODING = {"fill": "fill order", "decode": "decoding", "point": "point prediction"}
+#: What the side that is better than the other, model or baseline, means for the model.
+_VERDICTS = {
+    "model": "The model beats it.",
+    "baseline": "The model does not beat it: the baseline is better.",
+    None: "The model does not beat it: the difference is within noise.",
+}
 _PARTS_ACROSS = 3  # of a target or group; as many as fit a narrow terminal
 _COLUMNS = ("part", "value", "metric", "n", "figure", "low", "high")
 
@@ -81,10 +88,11 @@ def report_parts(evaluation: "Evaluation", *, all_metrics: bool = True) -> Itera
     for name, values in report.groups.items():
         if len(values) > 1:
             yield _across(name, values, shown)
-    yield from _baselines("baselines", report.metrics, report.baselines, shown)
+    best = report.best_baselines
+    yield from _baselines("baselines", report.metrics, report.baselines, shown, best.get(""))
     for name, baselines in report.target_baselines.items():
-        own = report.by_target[name]
-        yield from _baselines(f"baselines of target {name}", own, baselines, shown)
+        own, what = report.by_target[name], f"baselines of target {name}"
+        yield from _baselines(what, own, baselines, shown, best.get(name))
     if report.labels is not None:
         yield _confusion(report.labels)
     yield _costs(evaluation)
@@ -245,10 +253,14 @@ def _fields(fields: "Mapping[str, Figures]") -> Sheet:
 
 
 def _baselines(
-    what: str, own: "Figures", baselines: "Mapping[str, Figures]", shown: Sequence[str]
+    what: str,
+    own: "Figures",
+    baselines: "Mapping[str, Figures]",
+    shown: Sequence[str],
+    best: "BestBaseline | None",
 ) -> Iterator[Sheet]:
     """Yield a table of the metrics of the model and of baselines, with the skill over them, if
-    there are any."""
+    there are any. The note below it names the best baseline."""
     metrics = [
         name
         for name in shown
@@ -270,10 +282,23 @@ def _baselines(
     title = what
     note = " ".join(f"{name}: {LIMITS[name]}." for name in limits)
     if any("skill" in str(row[0]) for row in rows):
-        note = f"{note} {SKILL[:1].upper()}{SKILL[1:]}.".strip()
+        note = f"{note} {SKILL[:1].upper()}{SKILL[1:]}."
+    if best is not None:
+        note = f"{best_line(best)}\n{note}"
     numbers = _count(own)
     names = [f"{name}{of_some(baseline, numbers)}" for name, baseline in baselines.items()]
-    yield Sheet(title, ["metric", "model", *names], rows, note=note)
+    yield Sheet(title, ["metric", "model", *names], rows, note=note.strip())
+
+
+def best_line(best: "BestBaseline") -> str:
+    """Name the best baseline, and say whether the model beats it."""
+    _, (value,), _ = metric_cells(best.metric, [best.value], score_is_plain=True)
+    apart = difference(best.difference, best.metric, apart=best.better is not None)
+    interval = f", 95% interval {apart.ends[0]} to {apart.ends[1]}" if apart.ends else ""
+    return (
+        f"Best baseline: {best.name} ({best.metric} {value}); model minus baseline: "
+        f"{apart.value}{interval}. {_VERDICTS[best.better]}"
+    )
 
 
 def _skills(metric: str, own: "Figures", baselines: "Mapping[str, Figures]") -> Iterator[Formatted]:

@@ -18,6 +18,7 @@ from numtok.data.reading.split_rule import TRAIN
 from numtok.data.tables.table import learnt_rows, read_table_of
 from numtok.encoding.splits import read_split
 from numtok.errors import DataError
+from numtok.evaluation.baselines import target_medians
 from numtok.evaluation.report_files import (
     TARGET,
     ReportPredictions,
@@ -45,15 +46,7 @@ def medians(data: Artifact) -> dict[str, float]:
         table = read_table_of(data)
         median = float(np.median(table.target[learnt_rows(table, 0, None, 0)]))
         return {"": median, table.file.target: median}
-    train = read_split(data, TRAIN)
-    values = train.numbers[train.targets] if len(train.targets) else train.numbers
-    finite = np.isfinite(values)
-    medians = {"": float(np.median(values[finite])) if finite.any() else 0.0}
-    names = np.array(train.target_name.to_pylist(), object)
-    for name in sorted(set(names.tolist())):
-        if len(of_target := values[finite & (names == name)]):
-            medians[name] = float(np.median(of_target))
-    return medians
+    return target_medians(read_split(data, TRAIN))
 
 
 def in_fields(predictions: ReportPredictions, medians: Mapping[str, float]) -> Predictions:

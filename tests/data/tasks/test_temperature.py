@@ -595,8 +595,8 @@ def test_real_weather_goes_through_the_whole_chain(
     report = read_report(evaluation.run(chosen, store, lambda *told: None).artifact).report
     errors = {name: baseline["mse"].value for name, baseline in report.baselines.items()}
     assert list(errors) == [
-        "quantization", "mean", "climatology", "daily-persistence", "persistence", "nearest",
-        "linear", "boosted",
+        "quantization", "mean", "median", "climatology", "daily-persistence", "persistence",
+        "nearest", "linear", "boosted", "tfidf", "boosted-text",
     ]  # fmt: skip
     known = {name: value for name, value in errors.items() if value is not None}
     assert len(known) == len(errors)

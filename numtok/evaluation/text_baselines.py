@@ -1,0 +1,201 @@
+"""Baselines for targets that read the words of a row. They require scikit-learn.
+
+tfidf
+    Ridge regression on TF-IDF weights of the row's text, as in ``text_features``. Its strength and
+    scale are chosen on a fifth of the training rows (see ``ridge``).
+boosted-text
+    Gradient-boosted trees on the features of ``boosted`` and the main components of the TF-IDF
+    weights, on the scale that was chosen for ``tfidf``.
+
+These baselines read all of the text and its numbers except targets, including what comes after a
+target. If a row has several targets with the same name, ``tfidf`` predicts the same value for each.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from typing import NamedTuple
+
+import numpy as np
+
+from numtok.arrays import Bools, Floats, Ints
+from numtok.encoding.dataset import clustered
+from numtok.evaluation.baselines import boosted, remembered
+from numtok.evaluation.queries import Queries, target_names
+from numtok.evaluation.ridge import Ridge, tuned_ridge
+from numtok.evaluation.rows import Rows
+from numtok.evaluation.target_features import (
+    AnchoredSplit,
+    NotFitted,
+    fitted_on,
+    target_features,
+)
+from numtok.evaluation.text_features import TextFeatures, sampled
+from numtok.seeds import generator
+
+_NAMES = "Baselines 'tfidf' and 'boosted-text'"
+_FEWEST = 10  # training rows, and clusters of rows if rows are held back by cluster
+_MOST_TARGETS = 20_000  # of one name; a row may have several
+_HELD_BACK = 0.2  # fraction of the training rows that chooses strength and scale
+_fits: dict[bytes, "_Fits | None"] = {}  # by a digest of their inputs
+
+
+class TextSplit(NamedTuple):
+    """Rows with targets, and the anchored fields of their numbers."""
+
+    rows: Rows
+    anchored: AnchoredSplit
+
+
+class TextBaselines(NamedTuple):
+    """Predictions of the baselines that read words.
+
+    values
+        Predictions float64[a] of each baseline for the queried numbers, keyed by the baseline's
+        name; NaN for targets to which nothing is fitted.
+    notes
+        Sentences on missing predictions, and on training rows that are not used.
+    """
+
+    values: Mapping[str, Floats]
+    notes: list[str]
+
+
+class _Training(NamedTuple):
+    """Training data for one target name.
+
+    targets
+        Indices int64[m] of the finite targets.
+    texts
+        Index int64[m] of each target's text.
+    values
+        Values float64[m].
+    held_back
+        bool[m], rows that choose strength and scale.
+    """
+
+    targets: Ints
+    texts: Ints
+    values: Floats
+    held_back: Bools
+
+
+class _Fits(NamedTuple):
+    """Fitted regressions, and the main components of texts.
+
+    train, queried
+        Main components of the training texts and of the queried texts, float64[texts, k].
+    ridges
+        Fitted regression for each target name, with its predictions for the queried texts.
+    """
+
+    train: Floats
+    queried: Floats
+    ridges: Mapping[str, tuple[Ridge, Floats]]
+
+
+def text_baselines(train: TextSplit, queried: TextSplit, queries: Queries) -> TextBaselines:
+    """Fit the baselines to the selected rows of the train split, and predict the queried numbers.
+
+    Nothing is fitted if some queried numbers are not targets (see ``baselines.not_fitted``). Recent
+    predictions are cached, because the models of a sweep are evaluated on the same rows.
+    """
+    if (queries.targets < 0).any():
+        return TextBaselines({}, [])
+    if find_spec("sklearn") is None:
+        return TextBaselines({}, [f"{_NAMES} are not fitted: scikit-learn is not installed."])
+    rows, texts = sampled(train.rows)
+    samples = queried.rows.samples
+    names = target_names(samples, queries)
+    training = {name: _training(rows, name) for name in np.unique(names).tolist()}
+    usable = {name: data for name, data in training.items() if isinstance(data, _Training)}
+    fits = _fitted(texts, usable, list(queried.rows.texts())) if usable else None
+    text_of = np.searchsorted(queried.rows.chosen, samples.target_row[queries.targets])
+    values = {name: np.full(len(names), np.nan) for name in ("tfidf", "boosted-text")}
+    notes = []
+    for name, data in training.items():
+        if isinstance(data, NotFitted) or fits is None:
+            reason = data.reason if isinstance(data, NotFitted) else "its rows share no words"
+            notes.append(f"{_NAMES} are not fitted for target {name!r}: {reason}.")
+            continue
+        has_name = names == name
+        ridge, predicted = fits.ridges[name]
+        values["tfidf"][has_name] = predicted[text_of[has_name]]
+        x, others = fits.train[data.texts], fits.queried[text_of[has_name]]
+        numeric = target_features(
+            train.anchored,
+            name,
+            (train.anchored, data.targets),
+            (queried.anchored, queries.targets[has_name]),
+        )
+        if not isinstance(numeric, NotFitted):
+            x = np.column_stack([numeric.others[0], x])
+            others = np.column_stack([numeric.others[1], others])
+        on_scale = boosted(x, ridge.scale.forward(data.values), others)
+        values["boosted-text"][has_name] = ridge.scale.raw(on_scale)
+    if len(texts) < len(train.rows.chosen):
+        of_all = f"{len(texts):,} of {len(train.rows.chosen):,}"
+        notes.append(f"{_NAMES} are fitted to {of_all} training rows.")
+    fitted = {name: found for name, found in values.items() if not np.isnan(found).all()}
+    return TextBaselines(fitted, notes)
+
+
+def _training(rows: Rows, name: str) -> _Training | NotFitted:
+    """Return the training data for a target name in the selected rows."""
+    samples = rows.samples
+    has_name = samples.target_name.to_numpy(zero_copy_only=False) == name
+    targets = np.flatnonzero(has_name & np.isin(samples.target_row, rows.chosen))
+    finite = np.isfinite(samples.numbers[samples.targets[targets]])
+    targets = fitted_on(targets[finite], name, _MOST_TARGETS)
+    values = samples.numbers[samples.targets[targets]]
+    texts = np.searchsorted(rows.chosen, samples.target_row[targets])
+    units = clustered(np.arange(len(samples)), samples.clusters)[samples.target_row[targets]]
+    if len(np.unique(units)) < _FEWEST:
+        units = texts
+    distinct = generator(0, "held back", name).permutation(np.unique(units))
+    if len(distinct) < _FEWEST:
+        return NotFitted(f"{len(distinct):,} training rows are too few")
+    held_back = np.isin(units, distinct[: int(_HELD_BACK * len(distinct))])
+    return _Training(targets, texts, values, held_back)
+
+
+def _fitted(
+    texts: Sequence[str], training: Mapping[str, _Training], queried: Sequence[str]
+) -> _Fits | None:
+    """Fit TF-IDF weights, and a regression for each target name. Returns None if the training texts
+    share no words."""
+    digest = hashlib.sha256(repr([len(texts), *training]).encode())
+    for text in (*texts, *queried):
+        digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
+    for data in training.values():
+        for part in (data.texts, data.values, data.held_back):
+            digest.update(np.ascontiguousarray(part).data)
+    return remembered(_fits, digest.digest(), lambda: _fit(texts, training, queried))
+
+
+def _fit(
+    texts: Sequence[str], training: Mapping[str, _Training], queried: Sequence[str]
+) -> _Fits | None:
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    # Products with sparse matrices use one thread anyway. So the results do not depend on threads.
+    with threadpool_limits(1):
+        fitted = TextFeatures.fit(texts)
+        if fitted is None:
+            return None
+        features, weights = fitted
+        ridges = {
+            name: tuned_ridge(weights[data.texts], data.values, data.held_back)
+            for name, data in training.items()
+        }
+        components: list[Floats] = []
+        predictions: dict[str, list[Floats]] = {name: [] for name in ridges}
+        for block in features.blocks(queried):
+            components.append(features.components.transform(block))
+            for name, ridge in ridges.items():
+                predictions[name].append(ridge.predict(block))
+        return _Fits(
+            features.components.transform(weights),
+            np.concatenate(components),
+            {name: (ridge, np.concatenate(predictions[name])) for name, ridge in ridges.items()},
+        )
