@@ -176,18 +176,23 @@ class BaselineAnswers(NamedTuple):
 
 
 def baseline_figures(
-    few: Sequence[Metric], scores: Scores, baselines: Iterable[BaselineAnswers]
+    few: Sequence[Metric],
+    more: Sequence[Metric],
+    scores: Scores,
+    baselines: Iterable[BaselineAnswers],
 ) -> tuple[dict[str, Figures], dict[str, dict[str, Figures]]]:
-    """Return the metrics ``few`` of each baseline, keyed by baseline name. Also return the same
-    metrics for each target, keyed by target and baseline name; this mapping is empty unless there
-    are several targets."""
+    """Return the metrics ``few`` of each baseline, as far as its predictions have what they need,
+    and the metrics ``more``, keyed by baseline name. Also return the same metrics for each target,
+    keyed by target and baseline name; this mapping is empty unless there are several targets."""
     overall: dict[str, Figures] = {}
     by_target: dict[str, dict[str, Figures]] = {name: {} for name in scores.by_target}
     for name, baseline, partial in baselines:
         covered = baseline.valid if partial else np.ones(len(baseline.valid), np.bool_)
-        overall[name] = figures(few, baseline.take(covered))
+        metrics = [metric for metric in few if metric.missing(baseline) is None]
+        metrics = list(dict.fromkeys([*metrics, *more]))
+        overall[name] = figures(metrics, baseline.take(covered))
         for target, figures_of in by_target.items():
-            figures_of[name] = figures(few, baseline.take(covered & (scores.targets == target)))
+            figures_of[name] = figures(metrics, baseline.take(covered & (scores.targets == target)))
     return overall, by_target
 
 

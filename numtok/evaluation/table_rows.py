@@ -18,7 +18,9 @@ from numtok.arrays import Floats
 from numtok.data.tables.columns import feature_column, first_word
 from numtok.data.tables.file import check_format, check_names, csv_form, parsed, read_file
 from numtok.errors import DataError, UsageError
+from numtok.evaluation.conformal import Calibrated, Predicted
 from numtok.evaluation.devices import Note, devices
+from numtok.evaluation.intervals import ENDS, of_fold
 from numtok.evaluation.table_options import TableOptions
 from numtok.evaluation.tables import AT_ONCE
 from numtok.reports import QUANTILES, quantile_column
@@ -36,10 +38,14 @@ COLUMNS = (PREDICTED, *map(quantile_column, QUANTILES))
 
 
 def predict_table(
-    config: Config, model: Artifact, file: TableModelFile, note: Note
+    config: Config,
+    model: Artifact,
+    file: TableModelFile,
+    note: Note,
+    calibrated: Calibrated | None = None,
 ) -> Iterator[list[str]]:
     """Yield CSV records: the header, then each row of the file, unchanged, with :data:`COLUMNS`
-    appended.
+    appended, and with the ends of prediction intervals if ``calibrated`` is given.
 
     ``file`` describes the model. Raises UsageError for invalid options or missing feature columns,
     DataError for invalid data, and StoreError for a damaged model.
@@ -59,16 +65,17 @@ def predict_table(
     columns = _features(path, table, loaded, fitted)
     records = _records(path, data, table)
     header = next(records)
-    for name in COLUMNS:
+    added = COLUMNS if calibrated is None else (*COLUMNS, *ENDS)
+    for name in added:
         if name in header:
             raise UsageError(
                 f"{path} has a column {name!r}, a name reserved for predictions. Rename it"
             )
     with devices(config.devices, device) as these:
-        model_of_fold = _AskedFold(options, loaded, fold)
+        model_of_fold = _AskedFold(options, loaded, fold, calibrated)
         blocks = these.each(model_of_fold, _AskedFold.predict, _blocks(columns), note)
         begun = list(islice(blocks, 1))  # errors occur before anything is written
-        yield [*header, *COLUMNS]
+        yield [*header, *added]
         for predictions in chain(begun, blocks):
             for values, record in zip(
                 predictions.tolist(), islice(records, len(predictions)), strict=True
@@ -83,16 +90,26 @@ class _AskedFold:
     options: TableOptions
     loaded: LoadedRegressor
     fold: int
+    calibrated: Calibrated | None
 
     def predict(self, block: tuple[int, Features], note: Note) -> Floats:
-        """Return point predictions and quantiles, float64[rows, 1 + quantiles], for a block of
-        rows: the index of its first row and its features."""
+        """Return point predictions, quantiles and the ends of intervals, if any, as float64[rows,
+        columns], for a block of rows: the index of its first row and its features."""
         first, columns = block
         fitted = self.loaded.fitted[self.fold]
         exact = fitted.predictive(columns)
         used = self.options.distribution(exact, self.loaded.artifact.ref, self.fold, first)
         values = self.options.values(used, len(columns.numbers), fitted.learnt_from)
-        return np.column_stack([values, self.options.quantiles(used)])
+        quantiles = self.options.quantiles(used)
+        predictions = [values, quantiles]
+        if self.calibrated is not None:
+            point = np.where(np.isfinite(values), values, fitted.learnt_from.mean)
+            target = self.loaded.file.settings.target
+            names = [target] if len(self.loaded.fitted) == 1 else [of_fold(target, self.fold)]
+            strata = np.array(names * len(values), object)
+            predicted = Predicted(point=point, quantiles=quantiles, strata=strata)
+            predictions += self.calibrated.intervals(predicted)
+        return np.column_stack(predictions)
 
 
 def _blocks(columns: Features) -> Iterator[tuple[int, Features]]:

@@ -7,7 +7,7 @@ with ``--fill answers`` it continues the text instead. A classifier predicts the
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ from numtok.encoding.schemes.base import LOSSES, ChannelScheme
 from numtok.encoding.texts import Texts
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.answers import AnswerOptions, AnswerReader
+from numtok.evaluation.conformal import Calibrated, Predicted
 from numtok.evaluation.devices import ONE, Note, devices
 from numtok.evaluation.labels import LabelOptions, LabelReader
 from numtok.evaluation.predict import Options, Predictor
@@ -79,7 +80,8 @@ class RowPrediction(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
         Text of the row, with valid numbers filled in.
     numbers
         One mapping per number: ``literal`` and ``value``, both null if the output is not a number,
-        and the quantiles of the predictive distribution if there is one.
+        the quantiles of the predictive distribution if there is one, and the calibrated
+        ``interval``, a list of its ends, if it was asked for. An infinite end is null.
     label, probability
         Most probable label and its probability.
     answer, ended
@@ -108,17 +110,23 @@ def read_rows(path: str, text_field: str = "text") -> Iterator[Query]:
 
 
 def predict_texts(
-    config: Config, model: Artifact, file: TextModelFile, rows: Iterable[Query], note: Note
+    config: Config,
+    model: Artifact,
+    file: TextModelFile,
+    rows: Iterable[Query],
+    note: Note,
+    calibrated: Calibrated | None = None,
 ) -> Iterator[tuple[Query, RowPrediction]]:
     """Yield each row with its prediction, in order. Rows are read in blocks.
 
-    ``file`` describes the model. Raises UsageError for options that do not apply to the model,
+    ``file`` describes the model. Numbers have prediction intervals if ``calibrated`` is given.
+    Raises UsageError for options that do not apply to the model,
     DataError for rows that cannot be predicted (see :meth:`TextPredictor.predict`), and
     TrainingFailed if memory runs out.
     """
     device = device_of(config.device)
     with devices(config.devices, device) as these:
-        predictor = TextPredictor.of(config, model, file, device)
+        predictor = replace(TextPredictor.of(config, model, file, device), calibrated=calibrated)
         waiting: deque[list[Query]] = deque()
 
         def blocks() -> Iterator[list[Query]]:
@@ -209,10 +217,14 @@ _NOTHING = {"literal": None, "value": None}
 
 @dataclass(frozen=True)
 class TextPredictor:
-    """Predicts numbers, labels or answers for rows of text with a loaded model."""
+    """Predicts numbers, labels or answers for rows of text with a loaded model.
+
+    ``calibrated`` computes the prediction intervals of numbers; None for predictions without them.
+    """
 
     loaded: AskedModel
     mode: Mode
+    calibrated: Calibrated | None = None
 
     def __post_init__(self) -> None:
         """Raise UsageError for a masked model whose numbers vary in length."""
@@ -305,9 +317,20 @@ class TextPredictor:
         """Predict the numbers of all targets."""
         predicted = Predictor(self.loaded, samples, options).run(lambda *_: None, note)
         columns = predicted.literals.tolist(), predicted.values.tolist(), predicted.quantiles
-        return [
+        numbers = [
             _number(literal, value, quantiles)
             for literal, value, quantiles in zip(*columns, strict=True)
+        ]
+        if self.calibrated is None:
+            return numbers
+        # A hole has no name, so its interval is that of any target.
+        names = np.full(len(numbers), None, object)
+        ends = self.calibrated.intervals(
+            Predicted(point=predicted.values, quantiles=predicted.quantiles, strata=names)
+        )
+        return [
+            number | ({} if number["literal"] is None else {"interval": list(interval)})
+            for number, *interval in zip(numbers, *(end.tolist() for end in ends), strict=True)
         ]
 
     def _with_holes(
