@@ -26,7 +26,7 @@ from numtok.reports import QUANTILES
 _TOLERANCE = 1e-9  # of sums of weights
 
 
-class Interval(NamedTuple):
+class Ends(NamedTuple):
     """Ends of n intervals, float64[n] each. They are infinite if there are too few calibration
     rows."""
 
@@ -35,7 +35,7 @@ class Interval(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Predicted:
+class Forecasts:
     """Predictions for n rows.
 
     point
@@ -51,17 +51,17 @@ class Predicted:
     quantiles: Floats | None
     strata: NDArray[np.object_]
 
-    def interval(self, level: float) -> Interval:
+    def interval(self, level: float) -> Ends:
         """Return the stored central interval whose level is closest to ``level``; the point
         prediction for rows without quantiles."""
         if self.quantiles is None:
-            return Interval(self.point, self.point)
+            return Ends(self.point, self.point)
         widths = np.subtract(QUANTILES[::-1], QUANTILES)[: len(QUANTILES) // 2]
         index = int(np.abs(widths - level).argmin())
         low, high = self.quantiles[:, index], self.quantiles[:, -1 - index]
         with np.errstate(over="ignore", invalid="ignore"):
             usable = np.isfinite(high - low)
-        return Interval(np.where(usable, low, self.point), np.where(usable, high, self.point))
+        return Ends(np.where(usable, low, self.point), np.where(usable, high, self.point))
 
 
 class Calibrated(NamedTuple):
@@ -81,20 +81,20 @@ class Calibrated(NamedTuple):
     margin: float
     typical: float
 
-    def intervals(self, predicted: Predicted) -> Interval:
+    def intervals(self, predicted: Forecasts) -> Ends:
         """Return the calibrated intervals of n rows."""
         low, high = predicted.interval(self.level)
         margins = np.array([self.margins.get(name, self.margin) for name in predicted.strata])
         change = margins * scale(low, high, self.typical)
         # An interval narrowed to nothing is its middle.
         middle = low / 2 + high / 2
-        return Interval(
+        return Ends(
             np.minimum(low - change, np.where(change < 0, middle, np.inf)),
             np.maximum(high + change, np.where(change < 0, middle, -np.inf)),
         )
 
 
-def calibrate(truth: Floats, predicted: Predicted, units: Ints, level: float) -> Calibrated:
+def calibrate(truth: Floats, predicted: Forecasts, units: Ints, level: float) -> Calibrated:
     """Calibrate intervals on the true values float64[n] and the predictions of n rows.
 
     ``units``, int64[n], contains the cluster of each row. Rows outside clusters have a unit of

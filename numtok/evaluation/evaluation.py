@@ -99,6 +99,7 @@ def report_of(
     subject: Subject,
     evaluator: Evaluator,
     table: "pa.Table",
+    *,
     more: Sequence[Metric],
     progress: Progress,
     calibration: CalibrationReport | str | None,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from numtok.data.reading.split_rule import CALIBRATION, TRAIN
 from numtok.data.tables.table import VALIDATION, read_table_of
 from numtok.encoding.splits import splits
-from numtok.evaluation.conformal import Calibrated, Predicted, calibrate, least
+from numtok.evaluation.conformal import Calibrated, Forecasts, calibrate, least
 from numtok.evaluation.report_files import (
     FOLD,
     TARGET,
@@ -79,7 +79,7 @@ class CalibrationReport:
         """
         kept = scorable(table)
         answers = answers_of(kept, means, ref)
-        ends = self.model.intervals(_predicted(answers, strata(kept)))
+        ends = self.model.intervals(_forecasts(answers, strata(kept)))
         return with_values(table, dict(zip(ENDS, ends, strict=True)))
 
     def of_baselines(
@@ -93,7 +93,7 @@ class CalibrationReport:
         names = strata(table)
         for baseline in baselines:
             if (calibrated := self._of_baseline(baseline.name, baseline.partial)) is not None:
-                low, high = calibrated.intervals(_predicted(baseline.answers, names))
+                low, high = calibrated.intervals(_forecasts(baseline.answers, names))
                 answers = baseline.answers._replace(interval_low=low, interval_high=high)
                 baseline = baseline._replace(answers=answers)
             yield baseline
@@ -112,27 +112,26 @@ class CalibrationReport:
         return _calibrated(answers.take(rows), strata(table)[rows], INTERVAL_LEVEL)
 
     def notes(self, level: float = INTERVAL_LEVEL) -> Iterator[str]:
-        """Yield notes on the rows that intervals at ``level`` are calibrated on, and on what limits
-        their coverage."""
-        report, answers = self.evaluation.report, self.predictions.answers
-        units, split = _unit_count(answers), report.split
-        yield (
-            f"{level:.4g} intervals are calibrated on {report.rows:,} rows of split {split!r} of "
-            f"{self.data.ref}"
-            + (", which also selected the model." if split == VALIDATION else ".")
-        )
-        calibrated = self.of_model(level)
-        lacking = [str(name) for name, margin in calibrated.margins.items() if np.isinf(margin)]
-        if lacking:
+        """Yield a note on each property of the calibration rows that limits the coverage of
+        intervals at ``level``."""
+        split, answers = self.evaluation.report.split, self.predictions.answers
+        margins = self.of_model(level).margins
+        if split == VALIDATION:
             yield (
-                f"Intervals are infinite for {', '.join(map(repr, sorted(lacking)))}: a level of "
-                f"{level:g} needs at least {least(level)} calibration rows or clusters (there are "
-                f"{units:,} in all)."
+                f"{100 * level:g}% intervals are calibrated on split {split!r} of {self.data.ref}, "
+                "which also selected the model. For rows of their own, add a split calibration."
+            )
+        if lacking := sorted(name for name, margin in margins.items() if np.isinf(margin)):
+            assert answers.sample is not None
+            yield (
+                f"{100 * level:g}% intervals of {', '.join(map(repr, lacking))} are infinite: they "
+                f"need at least {least(level):,} calibration rows or clusters each (there are "
+                f"{len(np.unique(answers.sample)):,} in all)."
             )
         if by := split_by(self.data):
             yield (
                 f"Rows are split by {by!r}, so calibration rows and later rows are not "
-                "exchangeable: coverage is not guaranteed."
+                f"exchangeable: {100 * level:g}% coverage is not guaranteed."
             )
 
 
@@ -188,14 +187,10 @@ def with_values(table: "pa.Table", columns: dict[str, NDArray[np.float64]]) -> "
     return table
 
 
-def _predicted(answers: Predictions, names: NDArray[np.object_]) -> Predicted:
-    return Predicted(point=answers.prediction, quantiles=answers.quantiles, strata=names)
+def _forecasts(answers: Predictions, names: NDArray[np.object_]) -> Forecasts:
+    return Forecasts(point=answers.prediction, quantiles=answers.quantiles, strata=names)
 
 
 def _calibrated(answers: Predictions, names: NDArray[np.object_], level: float) -> Calibrated:
     assert answers.sample is not None  # answers of a report have it
-    return calibrate(answers.truth, _predicted(answers, names), answers.sample, level)
-
-
-def _unit_count(answers: Predictions) -> int:
-    return len(np.unique(answers.sample)) if answers.sample is not None else len(answers.truth)
+    return calibrate(answers.truth, _forecasts(answers, names), answers.sample, level)

@@ -30,7 +30,14 @@ class Access(NamedTuple):
 
 
 class Uncalibrated(UsageError):
-    """Raised if the intervals of a model cannot be calibrated. The message states the reason."""
+    """Raised if the intervals of a model cannot be calibrated.
+
+    The message is ``reason`` followed by the remedy.
+    """
+
+    def __init__(self, reason: str, remedy: str) -> None:
+        super().__init__(f"intervals cannot be calibrated: {reason}. {remedy}")
+        self.reason = reason
 
 
 def made_report(resolved: ResolvedEvaluation, access: Access, progress: Progress) -> MadeArtifact:
@@ -53,7 +60,7 @@ def made_report(resolved: ResolvedEvaluation, access: Access, progress: Progress
             try:
                 calibration = calibration_report(resolved, access, progress)
             except Uncalibrated as error:
-                calibration = str(error)
+                calibration = error.reason
         with devices(config.devices, resolved.device) as pool:
             evaluator = resolved.open(access.find, pool)
             started = time.monotonic()
@@ -61,7 +68,12 @@ def made_report(resolved: ResolvedEvaluation, access: Access, progress: Progress
             timing = {"eval_seconds": time.monotonic() - started, "devices": pool.count}
         subject = Subject(model, data, config.split)
         report, table = report_of(
-            subject, evaluator, table, resolved.metrics, progress, calibration
+            subject,
+            evaluator,
+            table,
+            more=resolved.metrics,
+            progress=progress,
+            calibration=calibration,
         )
         write_predictions(draft, table)
         return MadeArtifact(publish(draft, model, report, timing), made=True)
@@ -79,9 +91,8 @@ def calibration_report(
     data = training_data(model, resolved.data, access.find)
     if (split := calibration_split(data)) is None:
         raise Uncalibrated(
-            f"{data.ref} has neither a split calibration nor a split validation, so intervals of "
-            f"{model.ref} cannot be calibrated. Train on data with one: --split "
-            "validation=0.12,calibration=0.08,test=0.15"
+            f"{data.ref} has neither a split calibration nor a split validation",
+            "Train on data with one: --split validation=0.12,calibration=0.08,test=0.15",
         )
     config = replace(
         resolved.config,
@@ -104,9 +115,8 @@ def calibration_report(
         calibrated = replace(resolved, config=config, data=data, metrics=())
         artifact = made_report(calibrated, access, calibrating).artifact
     except DataError as error:
-        raise Uncalibrated(
-            f"split {split!r} of {data.ref} cannot be predicted ({error})"
-        ) from error
+        reason = f"split {split!r} of {data.ref} cannot be predicted ({error})"
+        raise Uncalibrated(reason, "Correct these rows") from error
     return CalibrationReport.read(artifact, data)
 
 
@@ -116,7 +126,7 @@ def training_data(model: Artifact, known: Artifact | None, find: Find) -> Artifa
     data = learnt_data(model, known, find)
     if data is None:
         raise Uncalibrated(
-            f"the training data of {model.ref} are not in the store, so its intervals cannot be "
-            f"calibrated. Make the data again: numtok lineage {model.ref} lists the commands"
+            f"the training data of {model.ref} are not in the store",
+            f"Make them again; for the commands: numtok lineage {model.ref}",
         )
     return data

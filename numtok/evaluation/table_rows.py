@@ -18,7 +18,7 @@ from numtok.arrays import Floats
 from numtok.data.tables.columns import feature_column, first_word
 from numtok.data.tables.file import check_format, check_names, csv_form, parsed, read_file
 from numtok.errors import DataError, UsageError
-from numtok.evaluation.conformal import Calibrated, Predicted
+from numtok.evaluation.conformal import Calibrated, Forecasts
 from numtok.evaluation.devices import Note, devices
 from numtok.evaluation.intervals import ENDS, of_fold
 from numtok.evaluation.table_options import TableOptions
@@ -42,6 +42,7 @@ def predict_table(
     model: Artifact,
     file: TableModelFile,
     note: Note,
+    *,
     calibrated: Calibrated | None = None,
 ) -> Iterator[list[str]]:
     """Yield CSV records: the header, then each row of the file, unchanged, with :data:`COLUMNS`
@@ -107,7 +108,7 @@ class _AskedFold:
             target = self.loaded.file.settings.target
             names = [target] if len(self.loaded.fitted) == 1 else [of_fold(target, self.fold)]
             strata = np.array(names * len(values), object)
-            predicted = Predicted(point=point, quantiles=quantiles, strata=strata)
+            predicted = Forecasts(point=point, quantiles=quantiles, strata=strata)
             predictions += self.calibrated.intervals(predicted)
         return np.column_stack(predictions)
 

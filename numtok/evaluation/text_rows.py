@@ -26,7 +26,7 @@ from numtok.encoding.schemes.base import LOSSES, ChannelScheme
 from numtok.encoding.texts import Texts
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.answers import AnswerOptions, AnswerReader
-from numtok.evaluation.conformal import Calibrated, Predicted
+from numtok.evaluation.conformal import Calibrated, Forecasts
 from numtok.evaluation.devices import ONE, Note, devices
 from numtok.evaluation.labels import LabelOptions, LabelReader
 from numtok.evaluation.predict import Options, Predictor
@@ -115,6 +115,7 @@ def predict_texts(
     file: TextModelFile,
     rows: Iterable[Query],
     note: Note,
+    *,
     calibrated: Calibrated | None = None,
 ) -> Iterator[tuple[Query, RowPrediction]]:
     """Yield each row with its prediction, in order. Rows are read in blocks.
@@ -326,7 +327,7 @@ class TextPredictor:
         # A hole has no name, so its interval is that of any target.
         names = np.full(len(numbers), None, object)
         ends = self.calibrated.intervals(
-            Predicted(point=predicted.values, quantiles=predicted.quantiles, strata=names)
+            Forecasts(point=predicted.values, quantiles=predicted.quantiles, strata=names)
         )
         return [
             number | ({} if number["literal"] is None else {"interval": list(interval)})

@@ -38,12 +38,14 @@ def run(config: Config, store: Store, check: CheckApplies = no_options) -> Gener
     check(of, f"a model of {of}")
     calibrated = None if config.interval is None else _calibrated(config, model, file, store)
     if isinstance(file, TableModelFile):
-        records = predict_table(config, model, file, store.note, calibrated)
+        records = predict_table(config, model, file, store.note, calibrated=calibrated)
         yield from map(outgoing_record, records)
         return
     texts = map(Query.of_text, config.text)
     rows = texts if config.text else read_rows(str(config.file), config.text_field)
-    for row, predictions in predict_texts(config, model, file, rows, store.note, calibrated):
+    for row, predictions in predict_texts(
+        config, model, file, rows, store.note, calibrated=calibrated
+    ):
         yield outgoing(row, predictions)
 
 
