@@ -20,6 +20,7 @@ from numtok.declaration import settings_in
 from numtok.encoding.splits import read_split
 from numtok.errors import DataError, NumtokError, UsageError, meaningless, unknown
 from numtok.evaluation.fields import LEAST as LEAST_OF_FIELD
+from numtok.evaluation.intervals import USED
 from numtok.models.presets import preset, trunk
 from numtok.settings.race import Config
 from numtok.stages import encode, profile, table
@@ -200,10 +201,10 @@ def _test_split(shown: str, splits: Mapping[str, int], rule: str | None) -> str:
 
 
 def _tested(splits: Iterable[str]) -> str | None:
-    """Return ``test``, or the first split other than train and validation; None if there is
-    none.
+    """Return ``test``, or the first split other than train, validation and calibration; None if
+    there is none.
     """
-    further = [name for name in splits if name not in (TRAIN, VALIDATION)]
+    further = [name for name in splits if name not in USED]
     return "test" if "test" in further else next(iter(further), None)
 
 
