@@ -85,7 +85,7 @@ def calibration_report(
     """Return the report that calibrates the intervals of a model; it is made if it is missing.
 
     It covers at most :data:`MOST_ROWS` rows of the calibration split of the model's training data,
-    predicted with the options of ``resolved``. Raises Uncalibrated if there are no such rows.
+    predicted with the options of ``resolved``. Raises Uncalibrated if such rows do not exist.
     """
     model = resolved.model
     data = training_data(model, resolved.data, access.find)

@@ -81,7 +81,7 @@ class RowPrediction(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     numbers
         One mapping per number: ``literal`` and ``value``, both null if the output is not a number,
         the quantiles of the predictive distribution if there is one, and the calibrated
-        ``interval``, a list of its ends, if it was asked for. An infinite end is null.
+        ``interval``, a list of its ends, if a level is set. An infinite end is null.
     label, probability
         Most probable label and its probability.
     answer, ended

@@ -202,7 +202,7 @@ def _test_split(shown: str, splits: Mapping[str, int], rule: str | None) -> str:
 
 def _tested(splits: Iterable[str]) -> str | None:
     """Return ``test``, or the first split other than train, validation and calibration; None if
-    there is none.
+    no other split exists.
     """
     further = [name for name in splits if name not in USED]
     return "test" if "test" in further else next(iter(further), None)
