@@ -94,18 +94,19 @@ def calibration_report(
             f"{data.ref} has neither a split calibration nor a split validation",
             "Train on data with one: --split validation=0.12,calibration=0.08,test=0.15",
         )
+    count = data.manifest.counts.get(f"rows_{split}", MOST_ROWS + 1)
     config = replace(
         resolved.config,
         data=data.ref,
         split=split,
-        rows=MOST_ROWS,
+        # An evaluation of the whole split is the same report, so that it is made once.
+        rows=None if count <= MOST_ROWS else MOST_ROWS,
         metrics=(),
         against=None,
         column=None,
         name=None,
         restart=False,
         force=False,
-        on_error="skip" if resolved.kind == "texts" else resolved.config.on_error,
     )
 
     def calibrating(activity: str, done: int, total: int) -> None:

@@ -92,6 +92,8 @@ def test_the_calibration_split_is_neither_trained_on_nor_calibrated_itself(tmp_p
     assert reports(store) == [f"{model.name}-calibration"]
     report = chain.report_of(evaluated(store, model, intervals="no"))
     assert "conformal-coverage" not in report.metrics and len(reports(store)) == 2
+    report = chain.report_of(evaluated(store, model))
+    assert "conformal-coverage" in report.metrics and len(reports(store)) == 3
 
 
 def test_rows_that_selected_the_model_and_too_few_rows_are_noted(
