@@ -31,6 +31,8 @@ LIMITS = {
 FEW_CLASSES = 12  # up to this many labels, all pairs are listed; else this many frequent errors
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)  # stored for each predictive distribution
 FIELD = "field"  # a column of predictions
+BASELINE = "baseline_"  # prefix of the columns with predictions of baselines
+INTERVAL_LEVEL = 0.9  # probability of the conformal intervals in predictions
 
 
 class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -242,6 +244,8 @@ _COLUMNS: dict[Measures, dict[str, str]] = {
         "log_range": "double",
         FIELD: "string",
         "field_median": "double",
+        "interval_low": "double",
+        "interval_high": "double",
     },
     "labels": {
         "id": "string",
@@ -291,6 +295,10 @@ def predictions_schema(
     field               string, field name, or ``(others)`` for numbers outside all fields; null
                         if fields were not searched for or not found
     field_median        float64, median of the field in the train split; null if it has none
+    interval_low        float64, ends of the conformal 90% interval, infinite if there are too
+    interval_high       few calibration rows; null if intervals are not calibrated
+    baseline_*          float64, prediction of each baseline that does not depend on the true
+                        value; null if invalid. Only if the report has baselines
     group_*             string, groups of the data row
     cluster             string, cluster of the data row; only with ``clusters``
     ==================  ====================================================================

@@ -60,6 +60,11 @@ def report_of(artifact: Artifact) -> Report:
     return read(artifact).report
 
 
+def other_notes(notes: Iterable[str]) -> list[str]:
+    """Return the notes that are not on prediction intervals, which most small data lack."""
+    return [note for note in notes if not note.startswith(("No prediction int", "90% int"))]
+
+
 def predictions_of(artifact: Artifact) -> list[dict[str, Any]]:
     """The rows of predictions.parquet."""
     path = artifact.path / PREDICTIONS_FILE

@@ -35,7 +35,7 @@ def command(context: typer.Context, settings: Config) -> None:
     ):
         for done, line in enumerate(lines, 1):
             if readable:
-                for shown in readable_lines(json.loads(line)["predicted"]):
+                for shown in readable_lines(json.loads(line)["predicted"], settings.interval):
                     print(shown)
             else:
                 sys.stdout.buffer.write(line)
@@ -43,12 +43,15 @@ def command(context: typer.Context, settings: Config) -> None:
     sys.stdout.flush()
 
 
-def readable_lines(predicted: dict[str, Any]) -> Iterator[str]:
-    """Yield the lines that a terminal shows for a prediction: the completed text, then each number.
+def readable_lines(predicted: dict[str, Any], level: float | None = None) -> Iterator[str]:
+    """Yield the lines that a terminal shows for a prediction: the completed text, then each number
+    with its calibrated interval at ``level``, or with its quantiles if ``level`` is None.
 
     >>> number = {"literal": "6.7", "value": 6.7021, "q05": 6.4412, "q95": 6.9678}
     >>> list(readable_lines({"text": "it is 6.7 m", "numbers": [number]}))
     ['it is 6.7 m', '  6.70 (90%: 6.44 to 6.97)']
+    >>> list(readable_lines({"numbers": [number | {"interval": [6.52, 6.88]}]}, 0.8))[1]
+    '  6.70 (80%: 6.52 to 6.88)'
     """
     from numtok.cli.output.figures import interval
     from numtok.cli.output.printing import one_line
@@ -57,6 +60,9 @@ def readable_lines(predicted: dict[str, Any]) -> Iterator[str]:
     for number in predicted.get("numbers", ()):
         if number["literal"] is None:
             yield "  no number: the output is not a number in range (for example, OVERFLOW or text)"
-        elif "q05" in number and "q95" in number:
-            shown = interval(number["value"], number["q05"], number["q95"])
-            yield f"  {shown.value} (90%: {shown.between})" if shown.ends else f"  {shown}"
+            continue
+        low, high = number.get("interval", (number.get("q05"), number.get("q95")))
+        if low is not None and high is not None:
+            shown = interval(number["value"], low, high)
+            percent = f"{100 * (0.9 if level is None else level):g}%"
+            yield f"  {shown.value} ({percent}: {shown.between})" if shown.ends else f"  {shown}"

@@ -31,7 +31,7 @@ from numtok.errors import StoreError, UsageError, unknown
 from numtok.machine import memory
 from numtok.numerals.column import Literals
 from numtok.numerals.find import Spans
-from numtok.store.artifact import ENCODED, Artifact, Find
+from numtok.store.artifact import ENCODED, TABLE, Artifact, Find
 from numtok.store.columns import damaged
 
 _SHARD = re.compile(r"([a-z0-9][a-z0-9_-]*)-\d{5,}\.parquet")
@@ -124,14 +124,14 @@ def read_learnt(
     return read_split(data, split) if data is not None else None
 
 
-def learnt_data(model: Artifact, encoded: Artifact, find: Find) -> Artifact | None:
-    """Return the encoded data that a model was trained on. This is ``encoded`` itself, or other
-    data that ``find`` looks up in the store. Returns None if the data is no longer in the store."""
-    parent = model.made_from(ENCODED)
-    if parent.digest == encoded.manifest.content:
-        return encoded
+def learnt_data(model: Artifact, data: Artifact | None, find: Find) -> Artifact | None:
+    """Return the table or encoded data that a model was trained on. This is ``data`` itself, or
+    other data that ``find`` looks up in the store. Returns None if it is no longer in the store."""
+    parent = model.made_from(ENCODED, TABLE)
+    if data is not None and parent.digest == data.manifest.content:
+        return data
     name, _, version = parent.where.partition("@")
-    return find(ENCODED, name, version)
+    return find(parent.kind, name, version)
 
 
 def read_labels(artifact: Artifact, split: str) -> "pa.ChunkedArray":

@@ -6,10 +6,12 @@ published/          numbers printed in papers, with caveats; one TOML file per t
 answers.py          evaluation of models that write whole answers
 baselines.py        baselines for numbers: mean, nearest, linear, ...
 best_baseline.py    the best baseline of a report, and the model's difference to it
+conformal.py        split-conformal calibration of prediction intervals
 devices.py          batches that fit in memory, on one or more devices
 evaluation.py       steps shared by all evaluations, from predictions to a report
 fields.py           fields that numbers belong to, with the mean and median of each field
 label_baselines.py  baselines for labels: majority, TF-IDF
+intervals.py        prediction intervals of models and baselines, calibrated on a report
 labels.py           evaluation of models that predict labels
 model_card.py       model card for an exported model
 numbers.py          evaluation of models that predict numbers
@@ -21,6 +23,7 @@ queries.py          the numbers to predict, grouped by which are predicted toget
 raw_numbers.py      conversion of head outputs to values and distributions in raw units
 record_rows.py       predictions for the records of a file, with text models
 report_files.py     reading and writing report artifacts and their predictions
+reporting.py        reports, found in the store or made, with calibrated intervals
 resolved.py         validated options of an evaluation, with defaults filled in
 ridge.py            ridge regression, tuned on rows that are held back
 rivals.py           baseline predictions, for pairing with model predictions

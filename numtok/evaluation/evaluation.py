@@ -18,11 +18,11 @@ from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.schemes.base import title_of
 from numtok.encoding.splits import read_split
 from numtok.evaluation.devices import Devices, Done, Note
-from numtok.evaluation.report_files import TrainMeans, repeated_ids
+from numtok.evaluation.intervals import CalibrationReport, baseline_columns, with_values
+from numtok.evaluation.report_files import TrainMeans, repeated_ids, scorable
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores, baseline_scores, score
 from numtok.metrics.base import METRICS, Metric
 from numtok.reports import (
-    FIELD,
     QUANTILES,
     Figures,
     Measures,
@@ -99,16 +99,23 @@ def report_of(
     subject: Subject,
     evaluator: Evaluator,
     table: "pa.Table",
+    *,
     more: Sequence[Metric],
     progress: Progress,
-) -> Report:
-    """Build the report about ``subject`` from ``table``, the table that is stored in
-    predictions.parquet.
+    calibration: CalibrationReport | str | None,
+) -> tuple[Report, "pa.Table"]:
+    """Build the report about ``subject`` from ``table``, the predictions of ``evaluator``. Also
+    return the table that is stored in predictions.parquet, which has the intervals and the
+    predictions of baselines as further columns.
 
-    ``more`` contains the metrics added by ``--metric``. Raises DataError if there is nothing to
-    score.
+    ``more`` contains the metrics added by ``--metric``. ``calibration`` is the report that
+    calibrates intervals, the reason why it is missing, or None if the report has no intervals.
+    Raises DataError if there is nothing to score.
     """
     kinds, means = evaluator.metrics, evaluator.train_means
+    calibrated = calibration if isinstance(calibration, CalibrationReport) else None
+    if calibrated is not None:
+        table = calibrated.with_intervals(table, means, subject.model.ref)
     scores = score(
         table,
         means,
@@ -118,16 +125,20 @@ def report_of(
         ref=subject.model.ref,
         progress=progress,
     )
-    baseline_metrics = [
-        metric
-        for metric in map(METRICS.build, kinds.of_baselines)
-        if FIELD not in metric.needs or metric.missing(scores.answers) is None
-    ]
+    answers = list(evaluator.baselines(scores, progress))
+    columns = baseline_columns(answers)
+    if calibrated is not None:
+        answers = list(calibrated.of_baselines(answers, scorable(table)))
     of_baselines = baseline_scores(
-        [*baseline_metrics, *more], scores, evaluator.baselines(scores, progress)
+        list(map(METRICS.build, kinds.of_baselines)), more, scores=scores, baselines=answers
     )
     fields: dict[str, Any] = {"off_grammar": None, **evaluator.facts(table, scores)}
-    return Report(
+    notes = [*evaluator.notes(table, scores, of_baselines.baselines), *repeated_ids(table)]
+    if calibrated is not None:
+        notes += calibrated.notes()
+    elif calibration is not None:
+        notes.append(f"No prediction intervals: {calibration}.")
+    report = Report(
         model=subject.model.ref,
         name=subject.model.name,
         data=subject.data.ref,
@@ -139,11 +150,12 @@ def report_of(
         by_target=scores.by_target,
         groups=scores.groups,
         fields=scores.fields,
-        notes=[*evaluator.notes(table, scores, of_baselines.baselines), *repeated_ids(table)],
+        notes=notes,
         target_means=dict(means.of_target),
         **of_baselines._asdict(),
         training_data=subject.model.made_from(ENCODED, TABLE).where,
     )
+    return report, with_values(table, columns) if columns else table
 
 
 def quantile_columns(quantiles: Floats) -> dict[str, Floats]:

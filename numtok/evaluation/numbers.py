@@ -43,12 +43,13 @@ _METRICS = (
     "relative-error-over", "lmae", "kendall-tau", "relative-mse", "exact-match",
     "exact-match,digits=3", "rounded-match", "digit-match", "d-length", "exponent-accuracy",
     "number-generation-ratio", "nll", "tailed-nll", "in-support-nll", "interval-nll", "token-nll",
-    "crps", "coverage", "pit-distance", "outside",
+    "crps", "coverage", "pit-distance", "conformal-coverage", "conformal-width", "outside",
 )  # fmt: skip
 _IN_GROUPS = (
     "r2", "adjusted-r2", "signed-log-r2", "mse", "median-relative-error", "relative-error-over",
     "exact-match,digits=3",
 )  # fmt: skip
+_CONFORMAL = ("conformal-coverage", "conformal-width")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +57,9 @@ class NumberEvaluation:
     """Evaluation of a model that predicts numbers. Implements :class:`Evaluator`."""
 
     metrics: ClassVar[ReportMetrics] = ReportMetrics(
-        _METRICS, _IN_GROUPS, ("field-skill", *_IN_GROUPS, "mae", "lmae", "relative-mse")
+        _METRICS,
+        _IN_GROUPS,
+        ("field-skill", *_IN_GROUPS, "mae", "lmae", "relative-mse", *_CONFORMAL),
     )
     evaluated: EvaluatedSplit
     train: EncodedSplit | None  # for baselines

@@ -30,17 +30,18 @@ RowNumbers = Mapping[str, Mapping[str, float | None]]
 
 
 def with_predictions(
-    path: str, targets: Sequence[str], predictions: Iterator[RowNumbers]
+    path: str, targets: Sequence[str], columns: Sequence[str], predictions: Iterator[RowNumbers]
 ) -> Iterator[bytes]:
     """Yield the lines of the output: the rows of a file, with their predictions.
 
+    ``columns`` are the columns that each target adds: :data:`COLUMNS`, and ends of intervals.
     With several targets, the names of added columns end in ``_TARGET``. Nothing is written before
     the first prediction, so that errors come first. Raises UsageError if the file has a column
     with a reserved name.
     """
     if path.endswith(JSON_LINES):
         return _json_rows(path, predictions)
-    return _csv_rows(path, targets, predictions)
+    return _csv_rows(path, targets, columns, predictions)
 
 
 def _json_rows(path: str, predictions: Iterator[RowNumbers]) -> Iterator[bytes]:
@@ -60,13 +61,13 @@ def _json_rows(path: str, predictions: Iterator[RowNumbers]) -> Iterator[bytes]:
 
 
 def _csv_rows(
-    path: str, targets: Sequence[str], predictions: Iterator[RowNumbers]
+    path: str, targets: Sequence[str], columns: Sequence[str], predictions: Iterator[RowNumbers]
 ) -> Iterator[bytes]:
     data = read_file(Path(path))
     rows = _csv_records(path, data, parsed(path, data))
     header = next(rows)
     endings = [f"_{target}" for target in targets] if len(targets) > 1 else [""]
-    added = [name + ending for ending in endings for name in COLUMNS]
+    added = [name + ending for ending in endings for name in columns]
     for name in added:
         if name in header:
             raise UsageError(
@@ -75,13 +76,8 @@ def _csv_rows(
     begun = list(islice(predictions, 1))
     yield _csv_line([*header, *added])
     for row, numbers in zip(rows, chain(begun, predictions), strict=True):
-        yield _csv_line([*row, *chain.from_iterable(map(_cells, numbers.values()))])
-
-
-def _cells(columns: Mapping[str, float | None]) -> list[str]:
-    """Return the cells of one prediction; values that are missing or not finite are empty."""
-    values = (columns.get(name) for name in COLUMNS)
-    return [repr(value) if _is_finite(value) else "" for value in values]
+        values = [number.get(name) for number in numbers.values() for name in columns]
+        yield _csv_line([*row, *(repr(value) if _is_finite(value) else "" for value in values)])
 
 
 def _is_finite(value: float | None) -> bool:

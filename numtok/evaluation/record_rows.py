@@ -5,7 +5,9 @@ from collections.abc import Iterator, Sequence
 from numtok.data.records.reader import Records, read_records
 from numtok.data.records.template import RowTemplate
 from numtok.encoding.holes import HOLE
+from numtok.evaluation.conformal import Calibrated
 from numtok.evaluation.devices import Note
+from numtok.evaluation.intervals import ENDS
 from numtok.evaluation.predicted_rows import COLUMNS, PREDICTED, RowNumbers, with_predictions
 from numtok.evaluation.text_rows import Query, RowPrediction, predict_texts
 from numtok.settings.predict import Config
@@ -14,9 +16,16 @@ from numtok.training.model_json import TextModelFile
 
 
 def predict_records(
-    config: Config, model: Artifact, file: TextModelFile, template: RowTemplate, note: Note
+    config: Config,
+    model: Artifact,
+    file: TextModelFile,
+    template: RowTemplate,
+    note: Note,
+    *,
+    calibrated: Calibrated | None = None,
 ) -> Iterator[bytes]:
-    """Yield the lines of the output (:func:`with_predictions`).
+    """Yield the lines of the output (:func:`with_predictions`), with the ends of prediction
+    intervals if ``calibrated`` is given.
 
     Raises UsageError if a field of the template is missing or a name is reserved, and the same
     errors as :func:`predict_texts`.
@@ -26,21 +35,27 @@ def predict_records(
     queries = _queries(records, template)
     predictions = (
         _of_targets(prediction, template.targets)
-        for _, prediction in predict_texts(config, model, file, queries, note)
+        for _, prediction in predict_texts(
+            config, model, file, queries, note, calibrated=calibrated
+        )
     )
-    yield from with_predictions(path, template.targets, predictions)
+    columns = COLUMNS if calibrated is None else (*COLUMNS, *ENDS)
+    yield from with_predictions(path, template.targets, columns, predictions)
 
 
 def _queries(records: Records, template: RowTemplate) -> Iterator[Query]:
     columns = [prompt.to_pylist() for prompt in template.prompts(records)]
     for row, pieces in enumerate(zip(*columns, strict=True)):
         text = HOLE.join([*pieces, ""])
-        yield Query(records.where(row), b"", text, pieces=[*pieces, ""])
+        where = records.where(row)
+        yield Query(where, b"", text, pieces=[*pieces, ""], targets=template.targets)
 
 
 def _of_targets(prediction: RowPrediction, targets: Sequence[str]) -> RowNumbers:
     numbers = prediction.numbers or []
     return {
-        target: {PREDICTED: number["value"]} | {name: number.get(name) for name in COLUMNS[1:]}
+        target: {PREDICTED: number["value"]}
+        | {name: number.get(name) for name in COLUMNS[1:]}
+        | dict(zip(ENDS, number.get("interval", ()), strict=False))
         for target, number in zip(targets, numbers, strict=True)
     }

@@ -26,6 +26,7 @@ from numtok.metrics.base import METRICS, Metric, Predictions
 from numtok.numerals.policy import NUMERAL
 from numtok.registry import spec_of
 from numtok.reports import (
+    BASELINE,
     FIELD,
     PREDICTIONS_FILE,
     QUANTILES,
@@ -55,7 +56,10 @@ _ALWAYS: dict[Measures, tuple[str, ...]] = {  # columns without nulls
     "answers": ("id", ANSWER, "prediction", "ended"),
 }
 #: Numeric columns that are fields of ``Predictions``; null if unknown.
-_MORE = ("pit", "log_density_tailed", "log_interval", "token_nll", "log_range", "field_median")
+_MORE = (
+    "pit", "log_density_tailed", "log_interval", "token_nll", "log_range", "field_median",
+    "interval_low", "interval_high",
+)  # fmt: skip
 _KEY = ("id", TARGET, "position")  # only the ID for labels and answers
 
 
@@ -154,12 +158,7 @@ class ReportPredictions:
         Raises StoreError if the file of predictions is damaged, and DataError if two predictions
         have the same ID, target and position.
         """
-        report = evaluation.report
-        table = _read_predictions(evaluation.folder / PREDICTIONS_FILE, report)
-        table = table.sort_by([(name, "ascending") for name in _key(table)]).combine_chunks()
-        kept = scorable(table)
-        means = TrainMeans(report.train_mean, report.target_means)
-        predictions = answers(kept, means, evaluation.ref)
+        table = _sorted_predictions(evaluation)
         keys = _keys(table)
         for key, following in pairwise(keys):
             if key == following:
@@ -167,7 +166,19 @@ class ReportPredictions:
                     f"{evaluation.ref} has {_key_text(key)} twice, so its predictions cannot be "
                     "paired. Give each row of the data a unique id and evaluate again"
                 )
-        return cls(evaluation.ref, kept, predictions)
+        return cls._of(evaluation, table)
+
+    @classmethod
+    def unpaired(cls, evaluation: Evaluation) -> "ReportPredictions":
+        """Read the predictions of a report, which may repeat IDs. Raises StoreError if the file of
+        predictions is damaged."""
+        return cls._of(evaluation, _sorted_predictions(evaluation))
+
+    @classmethod
+    def _of(cls, evaluation: Evaluation, table: "pa.Table") -> "ReportPredictions":
+        report, kept = evaluation.report, scorable(table)
+        means = TrainMeans(report.train_mean, report.target_means)
+        return cls(evaluation.ref, kept, answers(kept, means, evaluation.ref))
 
     @classmethod
     def of_numbers(cls, evaluation: Evaluation) -> "ReportPredictions":
@@ -267,12 +278,19 @@ class ReportPredictions:
         return ""
 
 
+def _sorted_predictions(evaluation: Evaluation) -> "pa.Table":
+    table = _read_predictions(evaluation.folder / PREDICTIONS_FILE, evaluation.report)
+    return table.sort_by([(name, "ascending") for name in _key(table)]).combine_chunks()
+
+
 def _read_predictions(path: Path, report: Report) -> "pa.Table":
     """Read the predictions, and check that the file has the columns that this kind of report
     requires."""
     always, schema = _ALWAYS[report.measures], predictions_schema((), measures=report.measures)
 
     def row_type(name: str) -> "pa.DataType | None":
+        if name.startswith(BASELINE):
+            return pa.float64()
         return pa.string() if name.startswith(GROUP) or name == CLUSTER else None
 
     table = read_columns(path, lambda columns: check_schema(path, columns, schema, row_type))

@@ -54,6 +54,11 @@ class ResolvedEvaluation(ABC):
     def settings(self) -> dict[str, Any]:
         """Settings that affect the report. The version of the report is computed from them."""
 
+    @property
+    @abstractmethod
+    def predicts_numbers(self) -> bool:
+        """True if the model predicts numbers, rather than labels or answers."""
+
     @abstractmethod
     def open(self, find: Find, devices: Devices) -> Evaluator:
         """Load the model and the data, and return the evaluator. This is called only if the report
@@ -93,9 +98,16 @@ class ResolvedTextEvaluation(ResolvedEvaluation):
             settings["on_error"] = config.on_error
         if config.fields != "auto":
             settings["fields"] = config.fields
+        if config.intervals != "auto":
+            settings["intervals"] = config.intervals
         if config.compile:  # rounding differs, so near ties may be decided differently
             settings["compile"] = True
         return settings
+
+    @property
+    def predicts_numbers(self) -> bool:
+        """True if the model predicts numbers, rather than labels or answers."""
+        return isinstance(self.mode, Options)
 
     def open(self, find: Find, devices: Devices) -> Evaluator:
         """Load the model and the data, and return the evaluator. This is called only if the report
@@ -128,7 +140,7 @@ class ResolvedTableEvaluation(ResolvedEvaluation):
     @property
     def settings(self) -> dict[str, Any]:
         """Settings that affect the report. The version of the report is computed from them."""
-        return {
+        settings = {
             "stage": "eval-table",
             "revision": TABLES_REVISION,
             "split": self.config.split,
@@ -137,6 +149,14 @@ class ResolvedTableEvaluation(ResolvedEvaluation):
             "metrics": self._metric_settings(TableEvaluation.metrics),
             "device": self.device.type,
         }
+        if self.config.intervals != "auto":
+            settings["intervals"] = self.config.intervals
+        return settings
+
+    @property
+    def predicts_numbers(self) -> bool:
+        """True: table models always predict numbers."""
+        return True
 
     def open(self, find: Find, devices: Devices) -> Evaluator:
         """Load the model and the data, and return the evaluator. This is called only if the report
@@ -150,6 +170,19 @@ class ResolvedTableEvaluation(ResolvedEvaluation):
             most=self.config.rows,
             devices=devices,
         )
+
+
+def resolve(
+    config: Config, model: Artifact, file: TextModelFile | TableModelFile, data: Artifact
+) -> ResolvedEvaluation:
+    """Validate the options for evaluating a model, and fill in their defaults.
+
+    ``file`` describes the model. Raises UsageError if an option is invalid, the split is unknown,
+    or the data and a text model have different encodings.
+    """
+    if isinstance(file, TableModelFile):
+        return resolve_table(config, model, file, data)
+    return resolve_texts(config, model, file, data)
 
 
 def resolve_texts(

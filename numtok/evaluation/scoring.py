@@ -185,25 +185,34 @@ class BaselineScores(NamedTuple):
 
 
 def baseline_scores(
-    few: Sequence[Metric], scores: Scores, baselines: Iterable[BaselineAnswers]
+    few: Sequence[Metric],
+    more: Sequence[Metric],
+    *,
+    scores: Scores,
+    baselines: Iterable[BaselineAnswers],
 ) -> BaselineScores:
-    """Return the metrics ``few`` of each baseline, overall and for each of several targets, and
-    compare the model with the best baseline."""
+    """Return the metrics of each baseline, overall and for each of several targets, and compare the
+    model with the best baseline.
+
+    Each baseline has the metrics ``few``, as far as its predictions have what they need, and the
+    metrics ``more``.
+    """
     every = list(baselines)
     parts = {name: scores.targets == name for name in scores.by_target}
-    overall = {
-        name: figures(few, baseline.take(_covered(baseline, partial)))
-        for name, baseline, partial in every
-    }
-    by_target = {
-        target: {
-            name: figures(few, baseline.take(_covered(baseline, partial) & rows))
-            for name, baseline, partial in every
-        }
-        for target, rows in parts.items()
-    }
+
+    def metrics_of_rows(rows: Bools) -> dict[str, Figures]:
+        found = {}
+        for name, baseline, partial in every:
+            metrics = [metric for metric in few if metric.missing(baseline) is None]
+            chosen = list(dict.fromkeys([*metrics, *more]))
+            found[name] = figures(chosen, baseline.take(_covered(baseline, partial) & rows))
+        return found
+
+    everywhere = np.ones(len(scores.answers.truth), np.bool_)
+    overall = metrics_of_rows(everywhere)
+    by_target = {target: metrics_of_rows(rows) for target, rows in parts.items()}
     best = {}
-    for target, rows in (parts or {"": np.ones(len(scores.answers.truth), np.bool_)}).items():
+    for target, rows in (parts or {"": everywhere}).items():
         rivals = {
             name: baseline.take(rows)
             for name, baseline, partial in every

@@ -20,7 +20,9 @@ from numtok.data.tables.columns import feature_column, first_word
 from numtok.data.tables.file import check_format, check_names, csv_form, parsed, read_file
 from numtok.data.tables.table import Feature
 from numtok.errors import DataError, UsageError
+from numtok.evaluation.conformal import Calibrated, Forecasts
 from numtok.evaluation.devices import Note, devices
+from numtok.evaluation.intervals import ENDS, of_fold
 from numtok.evaluation.predicted_rows import COLUMNS, RowNumbers, with_predictions
 from numtok.evaluation.table_options import TableOptions
 from numtok.evaluation.tables import AT_ONCE
@@ -36,9 +38,15 @@ _SHOWN = 12  # maximum number of column names in a message
 
 
 def predict_table(
-    config: Config, model: Artifact, file: TableModelFile, note: Note
+    config: Config,
+    model: Artifact,
+    file: TableModelFile,
+    note: Note,
+    *,
+    calibrated: Calibrated | None = None,
 ) -> Iterator[bytes]:
-    """Yield the lines of the output (:func:`with_predictions`) for the rows of a file.
+    """Yield the lines of the output (:func:`with_predictions`) for the rows of a file, with the
+    ends of prediction intervals if ``calibrated`` is given.
 
     ``file`` describes the model. Raises UsageError for invalid options or missing feature columns,
     DataError for invalid data, and StoreError for a damaged model.
@@ -52,16 +60,17 @@ def predict_table(
     fold, fitted = _fold(config, loaded)
     columns = _features(path, _read(path, loaded), loaded, fitted)
     target = loaded.file.settings.target
+    added = COLUMNS if calibrated is None else (*COLUMNS, *ENDS)
 
     def predictions(blocks: Iterator[Floats]) -> Iterator[RowNumbers]:
         for block in blocks:
             for values in block.tolist():
-                yield {target: dict(zip(COLUMNS, values, strict=True))}
+                yield {target: dict(zip(added, values, strict=True))}
 
     with devices(config.devices, device) as these:
-        model_of_fold = _AskedFold(options, loaded, fold)
+        model_of_fold = _AskedFold(options, loaded, fold, calibrated)
         blocks = these.each(model_of_fold, _AskedFold.predict, _blocks(columns), note)
-        yield from with_predictions(path, [target], predictions(iter(blocks)))
+        yield from with_predictions(path, [target], added, predictions(iter(blocks)))
 
 
 def _read(path: str, loaded: LoadedRegressor) -> "pa.Table":
@@ -81,16 +90,26 @@ class _AskedFold:
     options: TableOptions
     loaded: LoadedRegressor
     fold: int
+    calibrated: Calibrated | None
 
     def predict(self, block: tuple[int, Features], note: Note) -> Floats:
-        """Return point predictions and quantiles, float64[rows, 1 + quantiles], for a block of
-        rows: the index of its first row and its features."""
+        """Return point predictions, quantiles and the ends of intervals, if any, as float64[rows,
+        columns], for a block of rows: the index of its first row and its features."""
         first, columns = block
         fitted = self.loaded.fitted[self.fold]
         exact = fitted.predictive(columns)
         used = self.options.distribution(exact, self.loaded.artifact.ref, self.fold, first)
         values = self.options.values(used, len(columns.numbers), fitted.learnt_from)
-        return np.column_stack([values, self.options.quantiles(used)])
+        quantiles = self.options.quantiles(used)
+        predictions = [values, quantiles]
+        if self.calibrated is not None:
+            point = np.where(np.isfinite(values), values, fitted.learnt_from.mean)
+            target = self.loaded.file.settings.target
+            names = [target] if len(self.loaded.fitted) == 1 else [of_fold(target, self.fold)]
+            strata = np.array(names * len(values), object)
+            predicted = Forecasts(point=point, quantiles=quantiles, strata=strata)
+            predictions += self.calibrated.intervals(predicted)
+        return np.column_stack(predictions)
 
 
 def _blocks(columns: Features) -> Iterator[tuple[int, Features]]:

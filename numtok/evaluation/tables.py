@@ -43,12 +43,14 @@ from numtok.training.trained_table import FittedTable, held_back
 _METRICS = (
     "r2", "mse", "mae", "median-relative-error", "kendall-tau", "relative-mse", "nll",
     "in-support-nll", "range-nll", "tailed-nll", "interval-nll", "token-nll", "crps", "coverage",
-    "coverage,level=0.5", "pit-distance", "outside",
+    "coverage,level=0.5", "pit-distance", "conformal-coverage", "conformal-width", "outside",
 )  # fmt: skip
 _IN_GROUPS = (
     "r2", "mse", "kendall-tau", "relative-mse", "in-support-nll", "tailed-nll", "token-nll", "crps",
 )  # fmt: skip
-_BASELINES = ("r2", "mse", "mae", "kendall-tau", "relative-mse")
+_BASELINES = (
+    "r2", "mse", "mae", "kendall-tau", "relative-mse", "conformal-coverage", "conformal-width",
+)  # fmt: skip
 AT_ONCE = 512  # rows per block of distributions in memory
 _OFTEN = 0.1  # a note is given if at least this fraction of the targets is equal
 _RULED = 10  # a note is given if CRPS exceeds the prediction error by this factor

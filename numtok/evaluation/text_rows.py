@@ -7,7 +7,7 @@ with ``--fill answers`` it continues the text instead. A classifier predicts the
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ from numtok.encoding.schemes.base import LOSSES, ChannelScheme
 from numtok.encoding.texts import Texts
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.answers import AnswerOptions, AnswerReader
+from numtok.evaluation.conformal import Calibrated, Forecasts
 from numtok.evaluation.devices import ONE, Note, devices
 from numtok.evaluation.labels import LabelOptions, LabelReader
 from numtok.evaluation.predict import Options, Predictor
@@ -56,6 +57,8 @@ class Query(NamedTuple):
         Position in code points at which the model continues the text; None for the end of the text.
     pieces
         The text around the numbers to predict; None to split the text at each ``[?]``.
+    targets
+        Names of the numbers to predict, if known.
     """
 
     where: str
@@ -63,6 +66,7 @@ class Query(NamedTuple):
     text: str
     answer_start: int | None = None
     pieces: Sequence[str] | None = None
+    targets: Sequence[str] = ()
 
     @classmethod
     def of_text(cls, text: str) -> "Query":
@@ -82,7 +86,8 @@ class RowPrediction(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
         Text of the row, with valid numbers filled in.
     numbers
         One mapping per number: ``literal`` and ``value``, both null if the output is not a number,
-        and the quantiles of the predictive distribution if there is one.
+        the quantiles of the predictive distribution if there is one, and the calibrated
+        ``interval``, a list of its ends, if a level is set. An infinite end is null.
     label, probability
         Most probable label and its probability.
     answer, ended
@@ -111,17 +116,24 @@ def read_rows(path: str, text_field: str = "text") -> Iterator[Query]:
 
 
 def predict_texts(
-    config: Config, model: Artifact, file: TextModelFile, rows: Iterable[Query], note: Note
+    config: Config,
+    model: Artifact,
+    file: TextModelFile,
+    rows: Iterable[Query],
+    note: Note,
+    *,
+    calibrated: Calibrated | None = None,
 ) -> Iterator[tuple[Query, RowPrediction]]:
     """Yield each row with its prediction, in order. Rows are read in blocks.
 
-    ``file`` describes the model. Raises UsageError for options that do not apply to the model,
+    ``file`` describes the model. Numbers have prediction intervals if ``calibrated`` is given.
+    Raises UsageError for options that do not apply to the model,
     DataError for rows that cannot be predicted (see :meth:`TextPredictor.predict`), and
     TrainingFailed if memory runs out.
     """
     device = device_of(config.device)
     with devices(config.devices, device) as these:
-        predictor = TextPredictor.of(config, model, file, device)
+        predictor = replace(TextPredictor.of(config, model, file, device), calibrated=calibrated)
         waiting: deque[list[Query]] = deque()
 
         def blocks() -> Iterator[list[Query]]:
@@ -200,6 +212,11 @@ class _Draft:
         pairs = zip(self.pieces, [*literals, ""], strict=False)
         return "".join(piece + literal for piece, literal in pairs)
 
+    def names(self) -> list[str | None]:
+        """Return the target of each hole that is left; None if unknown."""
+        done, holes = len(self.predicted), len(self.pieces) - 1
+        return list(self.row.targets[done:]) or [None] * (holes - done)
+
     @property
     def can_continue(self) -> bool:
         """True if there is a next hole and all earlier ones are filled with valid numbers."""
@@ -212,10 +229,14 @@ _NOTHING = {"literal": None, "value": None}
 
 @dataclass(frozen=True)
 class TextPredictor:
-    """Predicts numbers, labels or answers for rows of text with a loaded model."""
+    """Predicts numbers, labels or answers for rows of text with a loaded model.
+
+    ``calibrated`` computes the prediction intervals of numbers; None for predictions without them.
+    """
 
     loaded: AskedModel
     mode: Mode
+    calibrated: Calibrated | None = None
 
     def __post_init__(self) -> None:
         """Raise UsageError for a masked model whose numbers vary in length."""
@@ -250,16 +271,17 @@ class TextPredictor:
         drafts = [_Draft.of(row) for row in rows]
         whole = self._with_holes(rows, [draft.pieces for draft in drafts], note)
         if not self.loaded.model.objective.causal:
-            predicted = iter(self._targets(whole, options, note))
+            names = [name for draft in drafts for name in draft.names()]
+            predicted = iter(self._targets(whole, names, options, note))
             for draft in drafts:
                 draft.predicted = list(islice(predicted, len(draft.pieces) - 1))
         # A causal model predicts each number from the text before it, with its own predictions.
         while open_drafts := [draft for draft in drafts if draft.can_continue]:
             texts = [(draft.before, "") for draft in open_drafts]
             samples = self._with_holes([draft.row for draft in open_drafts], texts)
-            for draft, number in zip(
-                open_drafts, self._targets(samples, options, note), strict=True
-            ):
+            names = [draft.names()[0] for draft in open_drafts]
+            numbers = self._targets(samples, names, options, note)
+            for draft, number in zip(open_drafts, numbers, strict=True):
                 draft.predicted.append(number)
         for draft in drafts:
             draft.predicted += [_NOTHING] * (len(draft.pieces) - 1 - len(draft.predicted))
@@ -304,13 +326,26 @@ class TextPredictor:
                 predictions[index] = RowPrediction(answer=answer, ended=bool(written.ended[k]))
         return predictions
 
-    def _targets(self, samples: EncodedSplit, options: Options, note: Note) -> list[dict[str, Any]]:
-        """Predict the numbers of all targets."""
+    def _targets(
+        self, samples: EncodedSplit, names: Sequence[str | None], options: Options, note: Note
+    ) -> list[dict[str, Any]]:
+        """Predict the numbers of all targets, whose names are None if unknown."""
         predicted = Predictor(self.loaded, samples, options).run(lambda *_: None, note)
         columns = predicted.literals.tolist(), predicted.values.tolist(), predicted.quantiles
-        return [
+        numbers = [
             _number(literal, value, quantiles)
             for literal, value, quantiles in zip(*columns, strict=True)
+        ]
+        if self.calibrated is None:
+            return numbers
+        # A number without a name gets the interval of any target.
+        strata = np.array([*names, None], object)[:-1]
+        ends = self.calibrated.intervals(
+            Forecasts(point=predicted.values, quantiles=predicted.quantiles, strata=strata)
+        )
+        return [
+            number | ({} if number["literal"] is None else {"interval": list(interval)})
+            for number, *interval in zip(numbers, *(end.tolist() for end in ends), strict=True)
         ]
 
     def _with_holes(

@@ -52,7 +52,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "cluster), or 'by=year,test=2020' by a group in its order.",
     "race.split": "Rule that assigns rows to splits, for data without splits. Default: by time if "
     "the rows have one ('by=year,validation=2019,test=2021'), else "
-    "'validation=0.15,test=0.15'.",
+    "'validation=0.12,calibration=0.08,test=0.15'.",
     "eval.split": "Split to predict.",
     "score.files": "JSONL files of answers, one per model; the others are compared with the first. "
     "With ``benchmark``, a file of answers or a report.",
@@ -71,7 +71,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "the task.",
     "table.split": "Rule that assigns rows to splits: 'test=0.1' by a hash of the row number, or "
     "'by=year,test=2020' by a column. Default: columns named split or split_0, split_1 ..., "
-    "else 'test=0.2,validation=0.1'.",
+    "else 'test=0.2,validation=0.1,calibration=0.1'.",
     "engine": "Where the work runs: 'local', or 'ray' on the Ray cluster of this machine "
     "('ray:HOST:PORT' names its head). Ray needs the extra `ray`.",
     "restart": "Discard the partial results of an interrupted run.",

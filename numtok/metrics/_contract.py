@@ -55,6 +55,8 @@ def made_up(seed: int, n: int) -> Predictions:
         log_probability=-generator.random(n),
         field=generator.integers(0, 3, n),
         field_median=generator.integers(-3, 12, n) / 2,
+        interval_low=prediction - generator.random(n),
+        interval_high=prediction + generator.random(n),
     )
 
 

@@ -76,6 +76,8 @@ class Predictions(NamedTuple):
         int64[n], code of the field that each number belongs to.
     field_median
         float64[n], median of that field in the train split; NaN for numbers without a field.
+    interval_low, interval_high
+        float64[n], ends of the conformal 90% intervals, in the units of the true values.
     measures
         Kind of the items: ``numbers``, ``labels`` or ``answers``.
     """
@@ -98,6 +100,8 @@ class Predictions(NamedTuple):
     log_probability: Floats | None = None
     field: Ints | None = None
     field_median: Floats | None = None
+    interval_low: Floats | None = None
+    interval_high: Floats | None = None
     measures: Measures = "numbers"
 
     @classmethod

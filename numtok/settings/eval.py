@@ -69,6 +69,13 @@ class Config(CommandSettings):
         choices=("auto", "yes", "no"),
         omit_default=True,
     )
+    intervals: str = setting(
+        "auto",
+        "Calibrate 90% intervals on the split calibration, otherwise validation; no: leave out",
+        advanced=True,
+        choices=("auto", "no"),
+        omit_default=True,
+    )
     metrics: tuple[str, ...] = _fields.metrics(
         "Additional metric, such as adjusted-r2,p=4; repeatable"
     )

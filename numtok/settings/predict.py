@@ -11,6 +11,9 @@ from numtok.settings import _fields
 class Config(CommandSettings):
     """Settings of ``numtok predict``. Numbers are decoded as in ``numtok eval``.
 
+    interval
+        Probability of conformal prediction intervals; None for predictions without them. Intervals
+        are calibrated on rows of the data that the model was trained on.
     fold
         Fold whose model makes the predictions (table models); None if there is only one fold.
     """
@@ -38,6 +41,13 @@ class Config(CommandSettings):
     decode: str = _fields.decode()
     point: str | None = _fields.point()
     draws: int = _fields.draws()
+    interval: float | None = setting(
+        None,
+        "Add prediction intervals that contain this fraction of the true values, such as 0.9",
+        metavar="P",
+        above=0,
+        below=1,
+    )
     temperature: float = _fields.temperature()
     top_k: int = _fields.top_k()
     top_p: float = _fields.top_p()

@@ -82,7 +82,8 @@ class Config(CommandSettings):
     )
     split: str | None = _fields.split_shares(
         "Random split, such as validation=0.1,test=0.1; or split by a group: by=year,test=2021",
-        default="existing splits; by time if rows have times; otherwise validation=0.15,test=0.15",
+        default="existing splits; by time if rows have times; otherwise validation=0.12,"
+        "calibration=0.08,test=0.15",
     )
     numerals: str | None = _fields.numerals()
     not_numbers: tuple[str, ...] = _fields.not_numbers()

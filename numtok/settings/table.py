@@ -14,8 +14,8 @@ class Config(CommandSettings):
     split
         Fractions of the splits, to which rows are assigned by a seeded hash of the row number; or
         the values of a column at which splits begin, as in ``by=year,test=2020``. None means
-        ``test=0.2,validation=0.1``, unless the file has a column ``split`` (or ``split_0``,
-        ``split_1``, ..., one per fold).
+        ``test=0.2,validation=0.1,calibration=0.1``, unless the file has a column ``split`` (or
+        ``split_0``, ``split_1``, ..., one per fold).
     features, drop
         Columns to use or to leave out. By default, all columns except the target and the splits are
         used.
@@ -28,7 +28,8 @@ class Config(CommandSettings):
     target: str = setting(help="Column to predict", metavar="COLUMN")
     split: str | None = _fields.split_shares(
         "Random split, such as test=0.2,validation=0.1; or split by a column: by=year,test=2020",
-        default="the columns split or split_0, split_1, ..., or test=0.2,validation=0.1",
+        default="the columns split or split_0, split_1, ..., or test=0.2,validation=0.1,"
+        "calibration=0.1",
     )
     features: tuple[str, ...] = setting(
         (),

@@ -1,21 +1,29 @@
 """predict: adds a model's predictions to rows that have no true values.
 
-Unlike ``eval``, this stage computes no metrics and makes no artifact.
+Unlike ``eval``, this stage computes no metrics and makes no artifact. The exception is the report
+that calibrates prediction intervals, which is made if it does not exist yet.
 """
 
 from collections.abc import Generator
+from dataclasses import fields
 
+from numtok.data.reading.split_rule import TRAIN
 from numtok.data.records.reader import has_fields
 from numtok.declaration import CheckApplies, no_options
 from numtok.encoding.codec import Codec
 from numtok.encoding.schema import SCHEME_FILE
+from numtok.errors import meaningless
+from numtok.evaluation.conformal import Calibrated
 from numtok.evaluation.record_rows import predict_records
+from numtok.evaluation.reporting import Access, calibration_report, training_data
+from numtok.evaluation.resolved import resolve
 from numtok.evaluation.table_rows import predict_table
 from numtok.evaluation.text_rows import Query, outgoing, predict_texts, read_rows
+from numtok.settings.eval import Config as EvalConfig
 from numtok.settings.predict import Config as Config
-from numtok.store.artifact import MODEL
+from numtok.store.artifact import MODEL, Artifact
 from numtok.store.store import Store
-from numtok.training.model_json import TableModelFile, read_model_file
+from numtok.training.model_json import TableModelFile, TextModelFile, read_model_file
 
 
 def run(config: Config, store: Store, check: CheckApplies = no_options) -> Generator[bytes]:
@@ -33,14 +41,38 @@ def run(config: Config, store: Store, check: CheckApplies = no_options) -> Gener
     file = read_model_file(model)
     of = "tables" if isinstance(file, TableModelFile) else "texts"
     check(of, f"a model of {of}")
+    calibrated = None if config.interval is None else _calibrated(config, model, file, store)
     if isinstance(file, TableModelFile):
-        yield from predict_table(config, model, file, store.note)
+        yield from predict_table(config, model, file, store.note, calibrated=calibrated)
         return
     template = None if config.file is None else Codec.read(model.path / SCHEME_FILE).template
     if template is not None and has_fields(str(config.file), template.fields):
-        yield from predict_records(config, model, file, template, store.note)
+        yield from predict_records(config, model, file, template, store.note, calibrated=calibrated)
         return
     texts = map(Query.of_text, config.text)
     rows = texts if config.text else read_rows(str(config.file), config.text_field)
-    for row, predictions in predict_texts(config, model, file, rows, store.note):
+    for row, predictions in predict_texts(
+        config, model, file, rows, store.note, calibrated=calibrated
+    ):
         yield outgoing(row, predictions)
+
+
+def _calibrated(
+    config: Config, model: Artifact, file: TextModelFile | TableModelFile, store: Store
+) -> Calibrated:
+    """Calibrate intervals at ``config.interval`` on the data that the model was trained on."""
+    assert config.interval is not None
+    data = training_data(model, None, store.find)
+    names = {setting.name for setting in fields(Config)} & {
+        setting.name for setting in fields(EvalConfig)
+    }
+    shared = {name: getattr(config, name) for name in names}  # options of decoding
+    ask = EvalConfig(**shared | {"data": data.ref, "split": TRAIN})
+    resolved = resolve(ask, model, file, data)
+    if not resolved.predicts_numbers:
+        raise meaningless("interval", f"{model.ref}, which does not predict numbers")
+    access = Access(store.find, store.draft, store.note)
+    report = calibration_report(resolved, access, lambda *_: None)
+    for note in report.notes(config.interval):
+        store.note(note)
+    return report.of_model(config.interval)

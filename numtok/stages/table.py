@@ -44,8 +44,8 @@ from numtok.settings.table import Config as Config
 from numtok.store.artifact import TABLE, Artifact, MadeArtifact, Parent
 from numtok.store.store import Store
 
-REVISION = 2
-SPLIT = "test=0.2,validation=0.1"
+REVISION = 3
+SPLIT = "test=0.2,validation=0.1,calibration=0.1"
 _CODE = r"^\s*[+-]?0(?:[0-9]|[xX])"  # codes such as 00037 or 0x1F
 
 

@@ -152,6 +152,7 @@ def test_every_metric_of_copies_is_that_of_the_rows_themselves() -> None:
     columns["outside"] = random.random(9) < 0.5
     columns |= {"field": np.arange(9) % 3, "field_median": random.normal(0, 9, 9)}
     columns["quantiles"] = np.sort(random.normal(0, 9, (9, 5)), axis=1)
+    columns |= {"interval_low": -9 * random.random(9), "interval_high": 9 * random.random(9)}
     words = random.choice(["a", "b", "c"], (2, 9)).tolist()
     truth = np.round(random.normal(0, 9, 9), 2)
     numbers = answers(truth, np.round(truth + random.normal(0, 1, 9), 2), **columns)

@@ -309,7 +309,7 @@ def test_a_baseline_that_says_nothing_of_some_numbers_is_scored_on_the_others(
     assert (small["mse"].n, large["mse"].n, made.baselines["near"]["mse"].n) == (8, 6, 14)
     assert [figure(small, "mse"), figure(large, "mse")] == pytest.approx([1, 9])
     assert figure(made.baselines["near"], "mse") == pytest.approx((8 * 1 + 6 * 9) / 14)
-    [note] = made.notes
+    [note] = chain.other_notes(made.notes)
     says(note, "Baseline 'near'", "lacks predictions", "only the other 14")
     # What is fitted to the large ones has not been given it, and is what it was.
     assert figure(made.target_baselines["large"]["linear"], "mse") == pytest.approx(0, abs=1e-9)

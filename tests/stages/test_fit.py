@@ -277,7 +277,7 @@ def test_targets_outside_the_train_range_are_counted_and_said(store: Store) -> N
     assert metrics["outside"]["value"] == 0.5
     assert metrics["nll"]["value"] is None
     assert metrics["in-support-nll"]["value"] < metrics["tailed-nll"]["value"]
-    [note] = found["notes"]
+    [note] = chain.other_notes(found["notes"])
     assert note.startswith("1 of 2 targets are outside the range of the train split, ")
     assert "in-support-nll" in note and "tailed-nll" in note
 
@@ -381,7 +381,7 @@ def test_a_head_of_the_unit_interval_learns_such_numbers_as_they_are(store: Stor
 def test_targets_that_come_again_and_again_are_told_of(store: Store) -> None:
     tabled(store, "counts", curve(lambda a: a % 3))
     notes = report(evaluated(store, fitted(store, tiny("counts")), "counts"))["notes"]
-    [note] = notes
+    [note] = chain.other_notes(notes)
     assert note.startswith("35% of the values of 'y' are 0: ") and "interval-nll" in note
 
 

@@ -106,7 +106,7 @@ def after_grid(grid: tuple[Path, Result], tmp_path: Path) -> Path:
 def test_every_run_is_made_once_and_found_again(grid: tuple[Path, Result], tmp_path: Path) -> None:
     folder, first = grid
     assert first.failed == [] and first.choices == []
-    assert [of_kind(folder, kind) for kind in (DATA, ENCODED, MODEL, REPORT)] == [1, 2, 4, 4]
+    assert [of_kind(folder, kind) for kind in (DATA, ENCODED, MODEL, REPORT)] == [1, 2, 4, 8]
     (table,) = first.tables
     assert table.label == ""
     assert [(one.label, one.seeds) for one in table.comparison.experiments] == [
@@ -326,7 +326,7 @@ def test_what_is_under_way_is_told(tmp_path: Path, says: Says) -> None:
             "--lr-end must be at most --lr",
             f"(got {failed.label.partition('=')[2]})",
         )
-    assert of_kind(tmp_path, REPORT) == 2
+    assert of_kind(tmp_path, REPORT) == 4
 
 
 # --- choosing ----------------------------------------------------------------------------------
@@ -476,7 +476,7 @@ def test_a_comparison_that_fails_is_told_and_reports_stay(tmp_path: Path, says: 
     result = swept(tmp_path, text)
     assert [(one.label, one.problem.exit_code) for one in result.failed] == [("", 2)]
     says(result.failed[0].problem, "unknown group 'colour'. Known: ")
-    assert of_kind(tmp_path, REPORT) == 1
+    assert of_kind(tmp_path, REPORT) == 2
     assert swept(tmp_path, text, 1, "compare.by=operator").failed == []
 
 

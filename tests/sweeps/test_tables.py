@@ -87,7 +87,7 @@ def test_folds_are_one_report_whose_mean_and_deviation_are_shown(numtok: Shell) 
     folds = [
         [one.report.groups["fold"][fold]["mse"].value or 0.0 for fold in ("0", "1")]
         for one in evaluations()
-        if one.report.scheme == "pointwise"
+        if one.report.scheme == "pointwise" and one.report.split == "test"
     ]
     each = np.mean(folds, axis=0)
     over = comparison.over_folds["pointwise"]["mse"]

@@ -6,14 +6,18 @@ from typing import NamedTuple, TypeVar
 
 from numtok.data.fetching.file_systems import noting_silence
 from numtok.data.reading.addresses import Address, is_address, shown_of
-from numtok.data.reading.split_rule import SPLIT_RULE, SplitRule, is_split
+from numtok.data.reading.split_rule import CALIBRATION, SPLIT_RULE, SplitRule, is_split
 from numtok.data.reading.streams import STDIN, Spool, is_stdin, is_stream, stem_of
 from numtok.errors import DataError, NumtokError, UsageError
 from numtok.store.artifact import DATA, FILES, MANIFEST, Output, Parent, Resolve
 from numtok.store.draft import shorten
 
 #: Split suggested by a file name.
-_SPLIT_OF = {"test": "test", **dict.fromkeys(("validation", "valid", "val", "dev"), "validation")}
+_SPLIT_OF = {
+    "test": "test",
+    CALIBRATION: CALIBRATION,
+    **dict.fromkeys(("validation", "valid", "val", "dev"), "validation"),
+}
 _OTHER_DATA = (".json", ".txt", ".csv", ".tsv", ".arrow", ".gz", ".zst", ".zstd", ".bz2", ".xz")
 _PACKINGS = {"": "jsonl", ".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 FORMATS = {

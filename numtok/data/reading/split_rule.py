@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from numtok.errors import UsageError
 
 TRAIN = "train"  # the split that vocabularies and normalizations are fitted on
+CALIBRATION = "calibration"  # the split that prediction intervals are calibrated on, and no more
 SHIFTED = "ood-"  # prefix of out-of-distribution splits
 SPLIT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 RESERVED = ("clipped", "rejected")  # folders that are not splits

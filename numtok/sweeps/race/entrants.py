@@ -17,6 +17,7 @@ from numtok.declaration import settings_in
 from numtok.encoding.splits import read_split
 from numtok.errors import DataError, meaningless
 from numtok.evaluation.fields import LEAST as LEAST_OF_FIELD
+from numtok.evaluation.intervals import USED
 from numtok.settings.race import Config
 from numtok.stages import encode
 from numtok.store.artifact import Artifact
@@ -148,10 +149,10 @@ def predicted_rows(data: Encodings, entered: Entered) -> tuple[int | None, int |
 
 
 def test_split(splits: Iterable[str]) -> str | None:
-    """Return ``test``, or the first split other than train and validation; None if there is
-    none.
+    """Return ``test``, or the first split other than train, validation and calibration; None if
+    no other split exists.
     """
-    further = [name for name in splits if name not in (TRAIN, VALIDATION)]
+    further = [name for name in splits if name not in USED]
     return "test" if "test" in further else next(iter(further), None)
 
 

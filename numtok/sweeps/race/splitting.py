@@ -4,6 +4,7 @@ rows; otherwise by a hash of the cluster or the ID."""
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -16,8 +17,12 @@ from numtok.data.records.reader import Records
 from numtok.data.records.splits import in_order
 from numtok.encoding.unit import Screening
 
-SHARES = "validation=0.15,test=0.15"
-_VALIDATION, _TEST = 0.7, 0.85  # fraction of the rows before the start of the split
+SHARES = "validation=0.12,calibration=0.08,test=0.15"
+#: Fraction of the rows before the start of each split, for as many splits as possible.
+_STARTS = (
+    {"validation": 0.65, "calibration": 0.77, "test": 0.85},
+    {"validation": 0.7, "test": 0.85},
+)
 _NAMED = re.compile(r"(?:^|[\W_])(?:time|date|datetime|timestamp|year)(?:$|[\W_])", re.I)
 _WRITTEN = re.compile(r"\d{4}-\d{2}(?:-\d{2}(?:[T ][^,=]*)?)?|[+-]?\d+(?:\.\d+)?")
 _SHOWN = 40  # characters of a value in a note
@@ -43,7 +48,7 @@ class TimeSplit(NamedTuple):
             return [
                 f"Rows are split by time (--split {self.rule}): the test rows come after the "
                 "training rows. If that column is not the time of the rows, pass --split "
-                "validation=0.1,test=0.2, which splits at random."
+                f"{SHARES}, which splits at random."
             ]
         if not self.refusals:
             return []
@@ -58,7 +63,7 @@ def by_time(name: str, times: Mapping[str, int]) -> TimeSplit:
     rows.
 
     >>> by_time("year", {str(year): 1 for year in range(2000, 2020)}).rule
-    'by=year,validation=2014,test=2017'
+    'by=year,validation=2013,calibration=2016,test=2017'
     >>> by_time("year", {"2000": 9, "2001": 8}).refusals
     ("'year' has only 2 different values (at least 10 are needed)",)
     """
@@ -71,15 +76,15 @@ def by_time(name: str, times: Mapping[str, int]) -> TimeSplit:
         return _refused(name, f"has only {count} (at least {_LEAST} are needed)")
     in_order = sorted(times, key=sort_key)
     before = np.cumsum([0, *(times[time] for time in in_order)])[:-1]
-    starts = [
-        int(np.searchsorted(before, share * sum(times.values()))) for share in (_VALIDATION, _TEST)
-    ]
-    if not 0 < starts[0] < starts[1] < len(in_order):
-        return _refused(
-            name, "has too many rows in its last values for a validation and a test split"
-        )
-    validation, test = (in_order[start] for start in starts)
-    return TimeSplit(f"by={name},validation={validation},test={test}")
+    for shares in _STARTS:
+        starts = np.searchsorted(before, np.multiply([*shares.values()], sum(times.values())))
+        edges = [0, *starts.tolist(), len(in_order)]
+        if all(edge < following for edge, following in pairwise(edges)):
+            first = (
+                f"{split}={in_order[start]}" for split, start in zip(shares, starts, strict=True)
+            )
+            return TimeSplit(f"by={name},{','.join(first)}")
+    return _refused(name, "has too many rows in its last values for a validation and a test split")
 
 
 def _refused(name: str, why: str) -> TimeSplit:

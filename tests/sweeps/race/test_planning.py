@@ -34,7 +34,13 @@ def planned(folder: Path, times: int = 1, **how: Any) -> tuple[Store, dict[str, 
 
     store = Store(folder / "artifacts")
     with pytest.raises(Planned):
-        run(Config((str(path),), preset=TINY, **how), store, until_rounds, lambda _: None)
+        split = "validation=0.15,test=0.15"
+        run(
+            Config((str(path),), preset=TINY, split=split, **how),
+            store,
+            until_rounds,
+            lambda _: None,
+        )
     [made] = [one for one in store.artifacts() if one.kind == "race"]
     return store, json.loads((made.path / "plan.json").read_bytes())
 

@@ -1,0 +1,167 @@
+"""Conformal intervals: their coverage for data of any kind."""
+
+from math import inf
+from typing import Any
+
+import numpy as np
+import pytest
+
+from numtok.arrays import Floats, Ints
+from numtok.evaluation.conformal import Calibrated, Forecasts, calibrate, least, quantile
+from numtok.metrics.base import ends
+from numtok.reports import QUANTILES
+
+NORMAL = np.array([-1.645, -0.674, 0.0, 0.674, 1.645])  # quantiles at the levels QUANTILES
+
+
+def forecasts(point: Floats, spread: Floats | None = None, strata: Any = None) -> Forecasts:
+    """Normal distributions with the given standard deviations, or points without any."""
+    quantiles = None if spread is None else point[:, None] + spread[:, None] * NORMAL
+    names = np.full(len(point), "y", object) if strata is None else np.array(strata, object)
+    return Forecasts(point=point, quantiles=quantiles, strata=names)
+
+
+def hits(calibrated: Calibrated, truth: Floats, predicted: Forecasts) -> Any:
+    low, high = calibrated.intervals(predicted)
+    return (low <= truth) & (truth <= high)
+
+
+def simulated(seed: int, n: int, noise: str) -> tuple[Floats, Forecasts]:
+    """True values and overconfident forecasts of n rows, whose noise grows with the row's scale."""
+    random = np.random.default_rng(seed)
+    scale = random.uniform(0.2, 3, n)
+    errors = random.normal(size=n) if noise == "normal" else random.standard_cauchy(size=n)
+    center = random.normal(size=n)
+    return center + scale * errors, forecasts(center + 0.3, 0.6 * scale)
+
+
+def within(fraction: float, n: int, level: float) -> bool:
+    """Return whether ``level`` is in the 99.9% interval of a fraction of n independent rows."""
+    low, high = ends(fraction, n, 0.999)
+    return low <= level <= high
+
+
+@pytest.mark.parametrize("noise", ["normal", "cauchy"])
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.9])
+@pytest.mark.parametrize("points", [False, True])
+def test_coverage_is_the_level_for_rows_of_one_kind(noise: str, level: float, points: bool) -> None:
+    """With 99 calibration rows the expected coverage is exactly the level (no rounding)."""
+    covered = []
+    for seed in range(2000):
+        truth, predicted = simulated(seed, 100, noise)
+        if points:
+            predicted = forecasts(predicted.point)
+        rows = [forecasts_at(predicted, part) for part in (slice(0, 99), slice(99, 100))]
+        calibrated = calibrate(truth[:99], rows[0], np.arange(99), level)
+        covered.append(hits(calibrated, truth[99:], rows[1])[0])
+    assert within(float(np.mean(covered)), len(covered), level)
+
+
+def forecasts_at(predicted: Forecasts, rows: Any) -> Forecasts:
+    quantiles = None if predicted.quantiles is None else predicted.quantiles[rows]
+    return Forecasts(
+        point=predicted.point[rows], quantiles=quantiles, strata=predicted.strata[rows]
+    )
+
+
+def clusters(random: np.random.Generator, count: int) -> tuple[Floats, Ints]:
+    """Values that depend on their clusters; large clusters have large values."""
+    sizes = random.choice([1, 40], count)
+    units = np.repeat(np.arange(count), sizes)
+    shift = random.normal(size=count) * np.where(sizes > 1, 5, 1)
+    return shift[units] + 0.1 * random.normal(size=len(units)), units
+
+
+def test_coverage_holds_for_new_clusters_but_not_if_rows_count_alike() -> None:
+    by_cluster: list[float] = []
+    by_row: list[float] = []
+    for seed in range(2000):
+        values, units = clusters(np.random.default_rng(seed), 20)
+        known = units < 19
+        new = forecasts(np.zeros(int((~known).sum())))
+        for found, each in ((by_cluster, units[known]), (by_row, np.arange(int(known.sum())))):
+            calibrated = calibrate(values[known], forecasts(np.zeros(known.sum())), each, 0.9)
+            found.append(hits(calibrated, values[~known], new).mean())
+    low, _ = ends(float(np.mean(by_cluster)), len(by_cluster), 0.999)
+    assert low <= 0.96 and np.mean(by_cluster) > 0.89
+    assert abs(np.mean(by_row) - 0.9) > abs(np.mean(by_cluster) - 0.9)
+
+
+def test_rows_of_one_cluster_share_the_weight_of_one_row() -> None:
+    scores, units = np.array([1.0, 2.0, 3.0, 4.0]), np.arange(4)
+    copied = quantile(np.repeat(scores, 7), np.repeat(units, 7), 0.75)
+    assert copied == quantile(scores, units, 0.75) == 4.0
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
+def test_intervals_are_infinite_if_there_are_too_few_rows(level: float) -> None:
+    enough = least(level)
+    scores = np.arange(float(enough))
+    assert quantile(scores, np.arange(enough), level) == enough - 1
+    assert quantile(scores[1:], np.arange(enough - 1), level) == inf
+    assert quantile(np.empty(0), np.empty(0, np.int64), level) == inf
+    few = forecasts(np.zeros(enough - 1))
+    low, high = calibrate(np.ones(enough - 1), few, np.arange(enough - 1), level).intervals(few)
+    assert (low == -inf).all() and (high == inf).all()
+
+
+def test_quantiles_give_narrower_intervals_than_residuals_if_the_noise_varies() -> None:
+    random = np.random.default_rng(0)
+    scale = np.exp(random.normal(0, 1.2, 4000))
+    truth, point = scale * random.normal(size=4000), np.zeros(4000)
+    widths = []
+    for spread in (scale, None):
+        known, new = (
+            forecasts(point[rows], None if spread is None else spread[rows])
+            for rows in (slice(0, 2000), slice(2000, None))
+        )
+        calibrated = calibrate(truth[:2000], known, np.arange(2000), 0.9)
+        assert hits(calibrated, truth[2000:], new).mean() == pytest.approx(0.9, abs=0.02)
+        low, high = calibrated.intervals(new)
+        widths.append((high - low).mean())
+    assert widths[0] < 0.9 * widths[1]
+
+
+def test_strata_are_calibrated_apart_and_unknown_ones_together() -> None:
+    random = np.random.default_rng(0)
+    names = np.repeat(["small", "large"], 500)
+    truth = random.normal(size=1000) * np.where(names == "small", 1, 100)
+    known = forecasts(np.zeros(1000), strata=names)
+    calibrated = calibrate(truth, known, np.arange(1000), 0.9)
+    new = forecasts(np.zeros(3), strata=["small", "large", "other"])
+    low, high = calibrated.intervals(new)
+    assert (low == -high).all()
+    assert high[0] == pytest.approx(1.645, rel=0.15) and high[1] == pytest.approx(164.5, rel=0.15)
+    assert high[0] < high[2] < high[1]
+
+
+def test_intervals_that_are_too_wide_are_narrowed_and_never_inverted() -> None:
+    random = np.random.default_rng(1)
+    truth, wide = random.normal(size=500), forecasts(np.zeros(500), np.full(500, 50.0))
+    low, high = calibrate(truth, wide, np.arange(500), 0.9).intervals(wide)
+    assert high[0] == pytest.approx(1.645, rel=0.2) and (low <= high).all()
+    exact = forecasts(truth, np.full(500, 1.0))
+    low, high = calibrate(truth, exact, np.arange(500), 0.9).intervals(exact)
+    assert (low <= high).all() and low == pytest.approx(truth)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_rows_without_finite_quantiles_have_intervals_around_their_point(bad: float) -> None:
+    truth, predicted = simulated(0, 400, "normal")
+    assert predicted.quantiles is not None
+    predicted.quantiles[::2, -1] = bad
+    calibrated = calibrate(truth, predicted, np.arange(400), 0.9)
+    low, high = calibrated.intervals(predicted)
+    assert np.isfinite(high - low).all()
+    assert hits(calibrated, truth, predicted).mean() == pytest.approx(0.9, abs=0.01)
+    assert low[::2] + high[::2] == pytest.approx(2 * predicted.point[::2])
+
+
+def test_the_levels_of_quantiles_are_those_that_intervals_use() -> None:
+    assert len(NORMAL) == len(QUANTILES)
+    _, predicted = simulated(0, 50, "normal")
+    assert predicted.quantiles is not None
+    for level, index in ((0.95, 0), (0.75, 0), (0.6, 1), (0.1, 1)):
+        low, high = predicted.interval(level)
+        assert (low == predicted.quantiles[:, index]).all()
+        assert (high == predicted.quantiles[:, -1 - index]).all()
