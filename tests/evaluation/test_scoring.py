@@ -67,7 +67,7 @@ def best_of(
             values[:3] = np.nan
     few = [METRICS.build("mae")]
     answers = number_baselines(scores, baselines, partial)
-    return baseline_scores(few, scores, answers).best_baselines
+    return baseline_scores(few, [], scores=scores, baselines=answers).best_baselines
 
 
 def test_the_best_baseline_is_paired_with_the_model() -> None:
