@@ -7,6 +7,7 @@ answers.py          evaluation of models that write whole answers
 baselines.py        baselines for numbers: mean, nearest, linear, ...
 devices.py          batches that fit in memory, on one or more devices
 evaluation.py       steps shared by all evaluations, from predictions to a report
+feature_rows.py     predictions of table models for texts, by a pretrained model's features
 fields.py           fields that numbers belong to, with the mean and median of each field
 label_baselines.py  baselines for labels: majority, TF-IDF
 labels.py           evaluation of models that predict labels
@@ -26,5 +27,6 @@ table_options.py    decoding options for table models
 table_rows.py       predictions for the rows in a table file
 tables.py           evaluation of table models
 target_features.py  features for fitted baselines: the other numbers in a row
+text_states.py      hidden states of a frozen pretrained model for texts
 text_rows.py        predictions for rows of text with unknown numbers
 """

@@ -50,7 +50,7 @@ def predict_table(
     check_format(path)
     options, device = TableOptions.of(config), device_of(config.device)
     loaded = read_regressor(model, device, file)
-    fold, fitted = _fold(config, loaded)
+    fold, fitted = fold_of(config, loaded)
     data = read_file(Path(path))
     words = [
         feature.name for feature in loaded.file.settings.features if feature.kind == "category"
@@ -65,8 +65,8 @@ def predict_table(
                 f"{path} has a column {name!r}, a name reserved for predictions. Rename it"
             )
     with devices(config.devices, device) as these:
-        model_of_fold = _AskedFold(options, loaded, fold)
-        blocks = these.each(model_of_fold, _AskedFold.predict, _blocks(columns), note)
+        model_of_fold = AskedFold(options, loaded, fold)
+        blocks = these.each(model_of_fold, AskedFold.predict, _blocks(columns), note)
         begun = list(islice(blocks, 1))  # errors occur before anything is written
         yield [*header, *COLUMNS]
         for predictions in chain(begun, blocks):
@@ -77,7 +77,7 @@ def predict_table(
 
 
 @dataclass(frozen=True)
-class _AskedFold:
+class AskedFold:
     """Model of one fold, with its decoding options."""
 
     options: TableOptions
@@ -101,7 +101,11 @@ def _blocks(columns: Features) -> Iterator[tuple[int, Features]]:
         yield first, columns.take(rows)
 
 
-def _fold(config: Config, loaded: LoadedRegressor) -> tuple[int, FittedTable]:
+def fold_of(config: Config, loaded: LoadedRegressor) -> tuple[int, FittedTable]:
+    """Return the fold whose model predicts, and that model.
+
+    Raises UsageError if ``--fold`` is missing or unknown.
+    """
     ref, folds = loaded.artifact.ref, list(loaded.fitted)
     fold = folds[0] if config.fold is None and len(folds) == 1 else config.fold
     if fold not in loaded.fitted:
