@@ -88,7 +88,7 @@ def run(config: Config, store: Store, progress: Progress) -> MadeArtifact:
             **of_version(config),
         }
         parents.append(Parent("file", config.model, digest, size))
-        name = config.name or f"{stem}-{as_name(Path(config.model).stem)}"
+        name = config.name or f"{stem}-{as_name(source.stem)}"
         shown = tuple(map(shown_input, config.inputs))
         command = ["numtok", "features", *command_line(replace(config, inputs=shown, name=name))]
         opening = store.draft(TABLE, name, settings, parents=parents, command=command, how=config)

@@ -80,6 +80,13 @@ class FrozenSource:
             )
         return cls(PretrainedFolder(path, f"{option} {source}"), names[0])
 
+    @property
+    def stem(self) -> str:
+        """Name of the folder, the hub id or the GGUF file, without its path and extension."""
+        if self.gguf is not None:
+            return Path(self.gguf).stem
+        return Path(self.folder.shown.partition(PREFIX)[2]).name
+
     def files(self) -> list[Path]:
         """Return the files that hidden states depend on, sorted by name: weights, config and
         tokenizer. Raises UsageError if no weights can be read."""
