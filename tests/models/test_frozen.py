@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 import torch
+from tokenizers import Tokenizer, models, pre_tokenizers
 
+from numtok.encoding.fit_codec import text_tokenizer_of
 from numtok.errors import UsageError
 from numtok.models.pretrained.folder import PretrainedFolder
 from numtok.models.pretrained.frozen import FrozenModel, FrozenSource
 from tests.fakepretrained import IDS, KINDS, SIZES, pretrained, tokenizer
+from tests.faketokenizers import marked_spaces, word_pieces
 from tests.messages import Says
 
 transformers: Any = pytest.importorskip("transformers", reason="numtok[hf] is not installed")
@@ -111,8 +114,39 @@ def config_only(folder: Path, kind: str, **config: Any) -> None:
     (folder / "model.safetensors").touch()
 
 
-#: The rows of the table in docs/guide/train.md: model type, config, whether `features` reads it,
-#: and whether `train --preset hf:` does.
+def unigram() -> Tokenizer:
+    pieces = [("<unk>", 0.0), ("\u2581", -2.0), ("a", -1.0), ("3", -1.0)]
+    made = Tokenizer(models.Unigram(pieces, unk_id=0))
+    made.pre_tokenizer = pre_tokenizers.Metaspace()
+    return made
+
+
+@pytest.mark.parametrize(
+    ("made", "encodes"),
+    [
+        (tokenizer(), True),
+        (marked_spaces("a", "3"), False),
+        (word_pieces("a", "3"), False),
+        (unigram(), False),
+    ],
+    ids=["byte-level", "byte-fallback", "wordpiece", "unigram"],
+)
+def test_accepted_and_refused_tokenizers(
+    tmp_path: Path, made: Tokenizer, encodes: bool, says: Says
+) -> None:
+    pretrained("gpt2", tmp_path)
+    made.save(str(tmp_path / "tokenizer.json"))
+    ids, _ = load(tmp_path).tokens(["a 3"])
+    assert ids == [made.encode("a 3").ids]
+    if encodes:
+        assert text_tokenizer_of(f"hf:{tmp_path}")[1] is not None
+    else:
+        with says.raises(UsageError, "not lossless"):
+            text_tokenizer_of(f"hf:{tmp_path}")
+
+
+#: The rows of the table of models in docs/guide/train.md: model type, config, whether `features`
+#: reads it, and whether `train --preset hf:` does.
 ACCEPTED = [
     *((kind, {}, True, True) for kind in KINDS),
     ("t5", {}, True, False),
@@ -143,7 +177,6 @@ def test_accepted_and_refused_architectures(
         PretrainedFolder.of(str(tmp_path)).architecture()
     else:
         with says.raises(UsageError, f"--preset hf:{tmp_path}"):
-            # The weights of what is quantized are refused with its config.
             PretrainedFolder.of(str(tmp_path)).architecture()
 
 
@@ -170,7 +203,11 @@ def test_what_cannot_be_read(tmp_path: Path, says: Says) -> None:
         made.add_tokens([f"word{index}" for index in range(50)])
         made.save(str(folder / "tokenizer.json"))
 
+    def onnx(folder: Path) -> None:
+        (folder / "model.safetensors").rename(folder / "model.onnx")
+
     refused(pickled, "pickled", "safetensors")
+    refused(onnx, "no weights", "safetensors")
     refused(without_layer, "lack", "config.json")
     refused(other_tokenizer, "tokens", "Use the model's own tokenizer")
     refused(lambda folder: (folder / "tokenizer.json").write_text("{"), "tokenizer", "cannot")
