@@ -13,7 +13,7 @@ import torch
 import numtok
 from numtok.data.tables.table import read_table_file, read_table_of
 from numtok.data.tables.text_features import read_text_features
-from numtok.errors import DataError, UsageError
+from numtok.errors import DataError, NumtokError, UsageError
 from numtok.models.pretrained.frozen import FrozenModel, FrozenSource
 from numtok.settings.predict import Config as PredictConfig
 from numtok.settings.train import Config as TrainConfig
@@ -249,13 +249,14 @@ def test_another_pretrained_model_is_refused_and_a_moved_one_is_named(
 
 def test_bad_rows_and_options_of_predict(store: Store, says: Says) -> None:
     model = trained(store)
-    for error, asked, settings, told in (
+    cases: list[tuple[type[NumtokError], dict[str, Any], dict[str, Any], tuple[str, ...]]] = [
         (DataError, {"text": "[?] and [?]"}, {}, ("asked.jsonl:1", "2 [?]")),
         (DataError, {"text": "a", "targets": {"y": [[0, 9]]}}, {}, ("asked.jsonl:1", "outside")),
         (DataError, {"text": "a", "predicted": 1}, {}, ("'predicted'", "reserved")),
         (UsageError, {"text": "a"}, {"fill": "parallel"}, ("--fill",)),
         (UsageError, {"text": "a"}, {"devices": "2"}, ("--devices",)),
-    ):
+    ]
+    for error, asked, settings, told in cases:
         config = PredictConfig(model.ref, written([asked], "asked.jsonl"), **settings)
         with says.raises(error, *told):
             list(predict.run(config, store))
