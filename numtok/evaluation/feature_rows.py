@@ -45,7 +45,7 @@ class FeatureQuery(NamedTuple):
     read: str
 
 
-class _GivenRow(msgspec.Struct):
+class _MarkedRow(msgspec.Struct):
     """Fields of a JSON line that are used for predictions."""
 
     text: str
@@ -120,7 +120,7 @@ def _queries(config: Config, recipe: TextFeatures) -> Iterator[FeatureQuery]:
             yield _query(Query.of_text(text), recipe)
         return
     field = recipe.text_field if config.text_field == "text" else config.text_field
-    for where, line, row in json_lines(str(config.file), row_decoder(_GivenRow, field)):
+    for where, line, row in json_lines(str(config.file), row_decoder(_MarkedRow, field)):
         if row.predicted is not msgspec.UNSET:
             raise DataError(
                 f"{where}: 'predicted' is reserved for predictions, but the row has such a field. "

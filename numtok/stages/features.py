@@ -94,7 +94,7 @@ def run(config: Config, store: Store, progress: Progress) -> MadeArtifact:
         with opening as draft:
             if isinstance(draft, Artifact):
                 return MadeArtifact(draft, made=False)
-            job = _Job(
+            table = _FeatureTable(
                 config=config,
                 units=units,
                 screening=screening,
@@ -103,14 +103,14 @@ def run(config: Config, store: Store, progress: Progress) -> MadeArtifact:
                 digest=digest,
                 note=store.note,
             )
-            counts = job.make(draft, progress)
+            counts = table.make(draft, progress)
             timing = {"seconds": time.monotonic() - started}
             return MadeArtifact(draft.publish(counts, timing), made=True)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Job:
-    """The work of one run: its rows, and the pretrained model with its digest."""
+class _FeatureTable:
+    """A table to make: its rows, and the pretrained model with its digest."""
 
     config: Config
     units: Sequence[Unit]
