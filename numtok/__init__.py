@@ -61,6 +61,7 @@ _PUBLIC = {
     "eval": "commands:eval",
     "explain": "commands:explain",
     "export": "commands:export",
+    "features": "commands:features",
     "fetch": "commands:fetch",
     "figure": "commands:figure",
     "gen": "commands:gen",

@@ -30,7 +30,7 @@ _WIDEST_TERM = 26  # characters; the help of a longer term starts on the line be
 #: Commands in each panel of ``numtok --help``; all others are in the panel ``Commands``.
 PANELS: Mapping[str, Sequence[str]] = {
     "Start here": ("demo", "race", "explain", "schemes"),
-    "Data": ("gen", "fetch", "table", "profile"),
+    "Data": ("gen", "fetch", "table", "features", "profile"),
     "Pipeline": ("encode", "train", "eval", "predict"),
     "Analyze": ("report", "compare", "diagnose", "probe", "figure", "score"),
     "Scale": ("sweep", "export", "check"),

@@ -9,6 +9,7 @@ best_baseline.py    the best baseline of a report, and the model's difference to
 conformal.py        split-conformal calibration of prediction intervals
 devices.py          batches that fit in memory, on one or more devices
 evaluation.py       steps shared by all evaluations, from predictions to a report
+feature_rows.py     predictions of table models for texts, by a pretrained model's features
 fields.py           fields that numbers belong to, with the mean and median of each field
 label_baselines.py  baselines for labels: majority, TF-IDF
 intervals.py        prediction intervals of models and baselines, calibrated on a report
@@ -36,5 +37,7 @@ tables.py           evaluation of table models
 target_features.py  features for fitted baselines: the other numbers in a row
 text_baselines.py   baselines for numbers that read words: TF-IDF, boosted trees
 text_features.py    features of texts: TF-IDF weights and their main components
+text_states.py      hidden states of a frozen pretrained model for texts
 text_rows.py        predictions for rows of text with unknown numbers
+word_features.py     features of texts: TF-IDF weights and their main components
 """

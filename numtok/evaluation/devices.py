@@ -13,10 +13,10 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 import torch
+from torch import nn
 
 from numtok.arrays import Ints
 from numtok.errors import TrainingFailed
-from numtok.models.model import Model
 from numtok.store.engines.local import Workers
 from numtok.store.engines.workers import gpu_slots, threads_each
 from numtok.training.device import device_count, oom_advice
@@ -54,7 +54,7 @@ class BatchSizer:
     tokens: int
 
     @classmethod
-    def of(cls, model: Model, most: int, tokens: Mapping[str, int] = _TOKENS) -> "BatchSizer":
+    def of(cls, model: nn.Module, most: int, tokens: Mapping[str, int] = _TOKENS) -> "BatchSizer":
         """Return the limits for a model on its device.
 
         ``most`` is the maximum number of rows. ``tokens`` maps each type of device, such as "cpu",

@@ -1,44 +1,31 @@
-"""Predictions of text models for the records of a file, whose rows were rendered for training."""
+"""Predictions for the records of a file, by models that were trained on rendered records."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from numtok.data.records.reader import Records, read_records
 from numtok.data.records.template import RowTemplate
 from numtok.encoding.holes import HOLE
 from numtok.evaluation.conformal import Calibrated
-from numtok.evaluation.devices import Note
 from numtok.evaluation.intervals import ENDS
 from numtok.evaluation.predicted_rows import COLUMNS, PREDICTED, RowNumbers, with_predictions
-from numtok.evaluation.text_rows import Query, RowPrediction, predict_texts
-from numtok.settings.predict import Config
-from numtok.store.artifact import Artifact
-from numtok.training.model_json import TextModelFile
+from numtok.evaluation.text_rows import Query, RowPrediction
 
 
 def predict_records(
-    config: Config,
-    model: Artifact,
-    file: TextModelFile,
+    path: str,
     template: RowTemplate,
-    note: Note,
+    predict: Callable[[Iterator[Query]], Iterator[tuple[Query, RowPrediction]]],
     *,
     calibrated: Calibrated | None = None,
 ) -> Iterator[bytes]:
     """Yield the lines of the output (:func:`with_predictions`), with the ends of prediction
     intervals if ``calibrated`` is given.
 
-    Raises UsageError if a field of the template is missing or a name is reserved, and the same
-    errors as :func:`predict_texts`.
+    ``predict`` predicts the rendered rows. Raises UsageError if a field of the template is missing
+    or a name is reserved.
     """
-    path = str(config.file)
-    records = read_records(path)
-    queries = _queries(records, template)
-    predictions = (
-        _of_targets(prediction, template.targets)
-        for _, prediction in predict_texts(
-            config, model, file, queries, note, calibrated=calibrated
-        )
-    )
+    rows = predict(_queries(read_records(path), template))
+    predictions = (_of_targets(prediction, template.targets) for _, prediction in rows)
     columns = COLUMNS if calibrated is None else (*COLUMNS, *ENDS)
     yield from with_predictions(path, template.targets, columns, predictions)
 

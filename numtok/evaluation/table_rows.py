@@ -57,7 +57,7 @@ def predict_table(
     check_format(path, FORMATS)
     options, device = TableOptions.of(config), device_of(config.device)
     loaded = read_regressor(model, device, file)
-    fold, fitted = _fold(config, loaded)
+    fold, fitted = fold_of(config, loaded)
     columns = _features(path, _read(path, loaded), loaded, fitted)
     target = loaded.file.settings.target
     added = COLUMNS if calibrated is None else (*COLUMNS, *ENDS)
@@ -68,8 +68,8 @@ def predict_table(
                 yield {target: dict(zip(added, values, strict=True))}
 
     with devices(config.devices, device) as these:
-        model_of_fold = _AskedFold(options, loaded, fold, calibrated)
-        blocks = these.each(model_of_fold, _AskedFold.predict, _blocks(columns), note)
+        model_of_fold = AskedFold(options, loaded, fold, calibrated)
+        blocks = these.each(model_of_fold, AskedFold.predict, _blocks(columns), note)
         yield from with_predictions(path, [target], added, predictions(iter(blocks)))
 
 
@@ -84,7 +84,7 @@ def _read(path: str, loaded: LoadedRegressor) -> "pa.Table":
 
 
 @dataclass(frozen=True)
-class _AskedFold:
+class AskedFold:
     """Model of one fold, with its decoding options."""
 
     options: TableOptions
@@ -118,7 +118,11 @@ def _blocks(columns: Features) -> Iterator[tuple[int, Features]]:
         yield first, columns.take(rows)
 
 
-def _fold(config: Config, loaded: LoadedRegressor) -> tuple[int, FittedTable]:
+def fold_of(config: Config, loaded: LoadedRegressor) -> tuple[int, FittedTable]:
+    """Return the fold whose model predicts, and that model.
+
+    Raises UsageError if ``--fold`` is missing or unknown.
+    """
     ref, folds = loaded.artifact.ref, list(loaded.fitted)
     fold = folds[0] if config.fold is None and len(folds) == 1 else config.fold
     if fold not in loaded.fitted:

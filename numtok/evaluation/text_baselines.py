@@ -30,7 +30,7 @@ from numtok.evaluation.target_features import (
     fitted_on,
     target_features,
 )
-from numtok.evaluation.text_features import TextFeatures, sampled
+from numtok.evaluation.word_features import WordFeatures, sampled
 from numtok.seeds import generator
 
 _NAMES = "Baselines 'tfidf' and 'boosted-text'"
@@ -180,7 +180,7 @@ def _fit(
 
     # Products with sparse matrices use one thread anyway. So the results do not depend on threads.
     with threadpool_limits(1):
-        fitted = TextFeatures.fit(texts)
+        fitted = WordFeatures.fit(texts)
         if fitted is None:
             return None
         features, weights = fitted

@@ -333,7 +333,7 @@ class TextPredictor:
         predicted = Predictor(self.loaded, samples, options).run(lambda *_: None, note)
         columns = predicted.literals.tolist(), predicted.values.tolist(), predicted.quantiles
         numbers = [
-            _number(literal, value, quantiles)
+            as_number(literal, value, quantiles)
             for literal, value, quantiles in zip(*columns, strict=True)
         ]
         if self.calibrated is None:
@@ -384,7 +384,11 @@ class TextPredictor:
         return samples
 
 
-def _number(literal: str | None, value: float, quantiles: Floats) -> dict[str, Any]:
+def as_number(literal: str | None, value: float, quantiles: Floats) -> dict[str, Any]:
+    """Return a predicted number as a mapping of :class:`RowPrediction`.
+
+    ``literal`` is None if the output is not a number. ``quantiles``, float64[levels], may be NaN.
+    """
     if literal is None:
         return _NOTHING
     levels = zip(QUANTILES, quantiles.tolist(), strict=True)

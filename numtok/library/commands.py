@@ -24,6 +24,7 @@ from numtok.settings.encode import Config as EncodeConfig
 from numtok.settings.eval import Config as EvalConfig
 from numtok.settings.explain import Config as ExplainConfig
 from numtok.settings.export import Config as ExportConfig
+from numtok.settings.features import Config as FeaturesConfig
 from numtok.settings.fetch import Config as FetchConfig
 from numtok.settings.figure import Config as FigureConfig
 from numtok.settings.gen import Config as GenConfig
@@ -152,6 +153,26 @@ def table(config: TableConfig, store: Store, quiet: bool) -> Any:
 
 
 @_command
+def features(config: FeaturesConfig, store: Store, quiet: bool) -> Any:
+    """Store the hidden states of a frozen pretrained model for texts as a table artifact.
+
+    Returns
+    -------
+    StoredArtifact
+        The table.
+
+    Examples
+    --------
+    >>> table = numtok.features("rooms.jsonl", model="models/minilm", split="test=0.2")
+    """
+    from numtok.cli.output.progress import Count
+    from numtok.stages.features import run
+
+    with Count(quiet) as progress:
+        return stored(run(config, store, progress).artifact, store.root)
+
+
+@_command
 def encode(config: EncodeConfig, store: Store, quiet: bool) -> Any:
     """Encode text files or stored data into shards of tokens and numbers.
 
@@ -229,19 +250,17 @@ def predict(config: PredictConfig, store: Store, quiet: bool) -> Any:
     Returns
     -------
     list of dict, or pyarrow.Table
-        For text models, the rows of the file, each with a field ``predicted``. For table models,
-        the table with prediction columns added.
+        For CSV and Parquet files, a table with prediction columns added. Otherwise the rows of the
+        file, each with a field ``predicted``.
     """
     import msgspec
     import pyarrow.csv
 
+    from numtok.data.tables.file import FORMATS
     from numtok.stages.predict import run
-    from numtok.store.artifact import MODEL
-    from numtok.training.model_json import TableModelFile, read_model_file
 
-    of_table = isinstance(read_model_file(store.resolve(config.model, {MODEL})), TableModelFile)
     lines = list(run(config, store))
-    if of_table:
+    if config.file is not None and config.file.endswith(FORMATS):
         return pyarrow.csv.read_csv(BytesIO(b"".join(lines)))
     return list(map(msgspec.json.decode, lines))
 

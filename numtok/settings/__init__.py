@@ -11,6 +11,7 @@ encode.py    texts, scheme and splits
 eval.py      model, split, and decoding of numbers
 explain.py   a number and schemes
 export.py    an artifact and the format of its folder
+features.py  texts and a pretrained model
 fetch.py     a public data set
 figure.py    a kind of figure and its artifacts
 gen.py       a task and its number of rows

@@ -16,13 +16,16 @@ class Config(CommandSettings):
         are calibrated on rows of the data that the model was trained on.
     fold
         Fold whose model makes the predictions (table models); None if there is only one fold.
+    pretrained
+        Pretrained model that computes the features of texts (models trained on ``numtok
+        features``); None for the recorded folder or id.
     """
 
     model: str = setting(help="REF of a model", argument=True)
     file: str | None = setting(
         None,
         "JSONL of texts (plain, .gz or .zst), or - for standard input; for table models, CSV or "
-        "Parquet",
+        "Parquet (or JSONL, if the table was made by features)",
         argument=True,
     )
     _: KW_ONLY
@@ -57,6 +60,13 @@ class Config(CommandSettings):
         metavar="K",
         of="tables",
         at_least=0,
+    )
+    pretrained: str | None = setting(
+        None,
+        "Folder, id or GGUF file of the pretrained model of the features, if it moved",
+        metavar="FOLDER_OR_ID",
+        advanced=True,
+        of="tables",
     )
     batch: int = _fields.batch_of_rows("Rows per batch; reduced if memory runs out")
     device: str = _fields.device()

@@ -4,21 +4,32 @@ Unlike ``eval``, this stage computes no metrics and makes no artifact. The excep
 that calibrates prediction intervals, which is made if it does not exist yet.
 """
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import fields
+from functools import partial
 
 from numtok.data.reading.split_rule import TRAIN
 from numtok.data.records.reader import has_fields
+from numtok.data.records.template import RowTemplate
+from numtok.data.tables.file import FORMATS
+from numtok.data.tables.text_features import read_text_features
 from numtok.declaration import CheckApplies, no_options
 from numtok.encoding.codec import Codec
 from numtok.encoding.schema import SCHEME_FILE
 from numtok.errors import meaningless
 from numtok.evaluation.conformal import Calibrated
+from numtok.evaluation.feature_rows import predict_features
 from numtok.evaluation.record_rows import predict_records
 from numtok.evaluation.reporting import Access, calibration_report, training_data
 from numtok.evaluation.resolved import resolve
 from numtok.evaluation.table_rows import predict_table
-from numtok.evaluation.text_rows import Query, outgoing, predict_texts, read_rows
+from numtok.evaluation.text_rows import (
+    Query,
+    RowPrediction,
+    outgoing,
+    predict_texts,
+    read_rows,
+)
 from numtok.settings.eval import Config as EvalConfig
 from numtok.settings.predict import Config as Config
 from numtok.store.artifact import MODEL, Artifact
@@ -29,32 +40,64 @@ from numtok.training.model_json import TableModelFile, TextModelFile, read_model
 def run(config: Config, store: Store, check: CheckApplies = no_options) -> Generator[bytes]:
     """Yield the lines of the output: the rows with their predictions.
 
-    For text models, each line is an input row as JSON with an added field ``predicted``. For table
-    models, and for CSV or Parquet files whose rows are rendered as texts, the lines form a CSV file
-    with a header and additional columns. The function ``check`` may reject options that do not
-    apply to the kind of model.
+    For text models, each line is an input row as JSON with an added field ``predicted``. The same
+    holds for table models whose features come from texts. For other table models, and for CSV or
+    Parquet files whose rows are rendered as texts, the lines form a CSV file with a header and
+    additional columns. The function ``check`` may reject options that do not apply to the kind of
+    model.
 
     Raises UsageError (including for rows that the model cannot predict), DataError, StoreError, and
     TrainingFailed (out of memory).
     """
     model = store.resolve(config.model, kinds={MODEL})
     file = read_model_file(model)
-    of = "tables" if isinstance(file, TableModelFile) else "texts"
-    check(of, f"a model of {of}")
     calibrated = None if config.interval is None else _calibrated(config, model, file, store)
+    predict = partial(_predictions, config, model, file, note=store.note, calibrated=calibrated)
     if isinstance(file, TableModelFile):
-        yield from predict_table(config, model, file, store.note, calibrated=calibrated)
+        recipe = read_text_features(model.path)
+        if recipe is None or _has_columns(config, recipe.template):
+            check("tables", "a model of tables")
+            yield from predict_table(config, model, file, store.note, calibrated=calibrated)
+            return
+        template = recipe.template
+    else:
+        check("texts", "a model of texts")
+        template = Codec.read(model.path / SCHEME_FILE).template
+    if template is not None and _has_records(config, template):
+        yield from predict_records(str(config.file), template, predict, calibrated=calibrated)
         return
-    template = None if config.file is None else Codec.read(model.path / SCHEME_FILE).template
-    if template is not None and has_fields(str(config.file), template.fields):
-        yield from predict_records(config, model, file, template, store.note, calibrated=calibrated)
-        return
-    texts = map(Query.of_text, config.text)
-    rows = texts if config.text else read_rows(str(config.file), config.text_field)
-    for row, predictions in predict_texts(
-        config, model, file, rows, store.note, calibrated=calibrated
-    ):
+    for row, predictions in predict(None):
         yield outgoing(row, predictions)
+
+
+def _has_records(config: Config, template: RowTemplate) -> bool:
+    """Return whether the rows of the file are records of a template, not texts."""
+    return config.file is not None and has_fields(config.file, template.fields)
+
+
+def _has_columns(config: Config, template: RowTemplate | None) -> bool:
+    """Return whether the file has the columns of features, not texts or records."""
+    return template is None and config.file is not None and config.file.endswith(FORMATS)
+
+
+def _predictions(
+    config: Config,
+    model: Artifact,
+    file: TextModelFile | TableModelFile,
+    rows: Iterable[Query] | None,
+    *,
+    note: Callable[[str], None],
+    calibrated: Calibrated | None,
+) -> Iterator[tuple[Query, RowPrediction]]:
+    """Predict rows, or those that the settings name, from their texts."""
+    if isinstance(file, TableModelFile):
+        recipe = read_text_features(model.path)
+        assert recipe is not None
+        return predict_features(config, model, file, recipe, rows, note=note, calibrated=calibrated)
+    if rows is None:
+        texts = map(Query.of_text, config.text)
+        rows = texts if config.text else read_rows(str(config.file), config.text_field)
+    return predict_texts(config, model, file, rows, note, calibrated=calibrated)
 
 
 def _calibrated(

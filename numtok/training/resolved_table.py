@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
+from numtok.data.tables.text_features import FEATURES_FILE, TextFeatures, read_text_features
 from numtok.encoding.normalizers.base import NORMALIZERS, Normalizer
 from numtok.errors import UsageError
 from numtok.models.heads.base import ValueHead
@@ -33,16 +34,24 @@ class ResolvedTable(ResolvedTraining):
         Number of folds that are fitted in parallel.
     folds
         Folds to fit; empty for all folds.
+    text_features
+        How the features of the table are computed from texts; None for other tables.
     """
 
     kind: ClassVar[str] = "tables"
-    files: ClassVar[tuple[str, ...]] = (WEIGHTS, MODEL_FILE, LOG_FILE)
 
     head: ValueHead
     trunk: ColumnTrunk
     normalizer: Normalizer
     recipe: FittingRecipe
     folds: Sequence[int]
+    text_features: TextFeatures | None
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Names of the model's files."""
+        more = () if self.text_features is None else (FEATURES_FILE,)
+        return (WEIGHTS, MODEL_FILE, LOG_FILE, *more)
 
     @property
     def default_name(self) -> str:
@@ -128,4 +137,5 @@ def resolve_table(config: Config, table: Artifact, ranks: Ranks = ALONE) -> Reso
         normalizer=normalizer,
         recipe=recipe,
         folds=[] if config.fold is None else [config.fold],
+        text_features=read_text_features(table.path),
     )

@@ -36,8 +36,8 @@ class ResolvedTraining:
     are already built and checked.
 
     Subclasses add ``default_name``, ``settings`` (which determine the version of the model),
-    ``configuration`` (readable settings that all seeds of an experiment share) and ``less_memory``
-    (advice for an out-of-memory error).
+    ``configuration`` (readable settings that all seeds of an experiment share), ``less_memory``
+    (advice for an out-of-memory error) and ``files`` (names of the model's files).
 
     config
         Options with all defaults filled in, for the manifest and the recorded command.
@@ -46,7 +46,6 @@ class ResolvedTraining:
     """
 
     kind: ClassVar[str]  #: ``texts`` or ``tables``
-    files: ClassVar[tuple[str, ...]]  #: names of the model's files
 
     config: Config
     data: Artifact

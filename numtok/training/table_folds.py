@@ -16,6 +16,7 @@ import msgspec
 import torch
 
 from numtok.data.tables.table import VALIDATION, Table, learnt_rows, read_table_of
+from numtok.data.tables.text_features import write_text_features
 from numtok.errors import DataError
 from numtok.models.flops import regressor_flops
 from numtok.registry import settings_of
@@ -255,6 +256,8 @@ def _written(fit: FoldFit, done: Sequence[FoldDone]) -> Finished:
     trained = TrainedFolds(resolved.configuration, resolved.config.seed, folds)
     file = TableModelFile(FORMAT, settings, trained)
     write_regressor(draft.path, file, [result.fitted.model for result in done])
+    if resolved.text_features is not None:
+        write_text_features(draft.path, resolved.text_features)
     write_log(draft, [record for result in done for record in result.records])
     parameters, head = done[0].fitted.model.parameter_counts()
     counts = {

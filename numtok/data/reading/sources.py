@@ -237,7 +237,11 @@ def _files_of_artifact(ref: str, split: str | None, resolve: Resolve) -> list[In
     owner = artifact.as_parent()
     sources = [
         InputFile(
-            artifact.path / file.path, split or file.path.rpartition("-")[0], file.path, owner, file
+            artifact.path / file.path,
+            split or file.path.rpartition("-")[0] or None,
+            file.path,
+            owner,
+            file,
         )
         for file in artifact.files()
         if _format_of(Path(file.path))

@@ -1,7 +1,7 @@
 """Data artifacts of texts with targets, rendered from the records of a user's file.
 
 ``encode``, ``profile`` and ``race`` render a file if ``--target`` names one of its fields. The
-artifact has one Parquet file per split, and the template of its rows.
+artifact has the rows in the order of the file, with their splits, and the template.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from numtok import files
 from numtok.data.reading.sources import as_name
 from numtok.data.reading.split_rule import SplitRule
-from numtok.data.records.reader import FORMATS, Records, read_records
+from numtok.data.records.reader import FORMATS, JSON_LINES, Records, has_fields, read_records
 from numtok.data.records.splits import splits_of
 from numtok.data.records.template import (
     TEMPLATE,
@@ -39,6 +39,7 @@ Settings = TypeVar("Settings", bound=Any)
 
 REVISION = 1
 _LARGEST = 1 << 31  # bytes of a file
+ROWS = "rows.parquet"
 FIELD = "field:"  # prefix of the columns that keep the fields of a record
 
 
@@ -107,8 +108,7 @@ class Rendered:
 
     def first_texts(self, most: int = 2) -> list[str]:
         """Return the texts of the first rows, at most ``most``."""
-        file = next(each for each in self.artifact.files() if each.path.endswith(".parquet"))
-        texts = pq.read_table(self.artifact.path / file.path, columns=["text"])["text"]
+        texts = pq.read_table(self.artifact.path / ROWS, columns=["text"])["text"]
         return list(texts.slice(0, most).to_pylist())
 
 
@@ -175,9 +175,22 @@ def is_records(inputs: Sequence[str]) -> bool:
     return len(inputs) == 1 and inputs[0].endswith(FORMATS) and Path(inputs[0]).is_file()
 
 
+def has_target(inputs: Sequence[str], target: str) -> bool:
+    """Return whether the input is a file of records with a field of this name.
+
+    Rows of JSON Lines and Parquet files without the field are texts, with targets as spans.
+    """
+    if not is_records(inputs):
+        return False
+    [path] = inputs
+    if path.endswith(JSON_LINES):
+        return has_fields(path, [target])
+    return path.endswith(".csv") or target in read_records(path).names
+
+
 def template_in(inputs: Sequence[str], store: DraftStore) -> RowTemplate | None:
     """Return the template of rendered rows that are the only input; None for other inputs."""
-    if len(inputs) != 1 or Path(inputs[0]).exists():
+    if len(inputs) != 1 or Path(inputs[0]).is_file():
         return None
     try:
         artifact = store.resolve(inputs[0], {DATA})
@@ -216,7 +229,7 @@ def _write(
     template: RowTemplate,
     splits: "np.ndarray[tuple[int], np.dtype[np.object_]]",
 ) -> dict[str, int]:
-    """Write one Parquet file per split, and return the numbers of rows."""
+    """Write the rows to a Parquet file, in order, and return the numbers of rows."""
     rows = rendered(template, records)
     keys = [(name, spans.tolist()) for name, spans in rows.spans.items()]
     targets = [{name: [spans[row]] for name, spans in keys} for row in range(len(records))]
@@ -225,16 +238,10 @@ def _write(
         "id": pa.array(map(str, range(len(records))), pa.string()),
         "text": rows.texts,
         "targets": pa.array([list(each.items()) for each in targets], kind),
+        "split": pa.array(splits, pa.string()),
         **{FIELD + name: records.plain(name) for name in template.fields},
     }
-    table = pa.table(columns)
+    with Sink(folder / ROWS) as sink:
+        pq.write_table(pa.table(columns), sink, compression="zstd", write_page_checksum=True)
     counts = Counter(splits.tolist())
-    for split in counts:
-        with Sink(folder / f"{split}-00000.parquet") as sink:
-            pq.write_table(
-                table.filter(pa.array(splits == split)),
-                sink,
-                compression="zstd",
-                write_page_checksum=True,
-            )
     return {"rows": len(records), **{f"rows_{split}": counts[split] for split in sorted(counts)}}

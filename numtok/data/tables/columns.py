@@ -221,15 +221,8 @@ def write_columns(folder: Path, columns: TableColumns) -> dict[str, int]:
     notes = list(columns.notes)
     counts: dict[str, int] = {}
     for fold, assigned in columns.assigned.items():
-        counts = dict(Counter(assigned.drop_null().to_pylist()))
-        if TRAIN not in counts:
-            raise DataError(
-                f"{where}: the split {TRAIN!r} of {fold!r} is empty; it needs at least one row"
-            )
-        if "test" not in counts:
-            notes.append(f"the split 'test' of {fold!r} is empty. Evaluate another one: --split")
-        if assigned.null_count:
-            notes.append(f"rows in no split of {fold!r}: {assigned.null_count:,}")
+        counts, more = count_splits(where, fold, assigned)
+        notes += more
     file = TableFile(
         target=columns.target_name,
         features=[
@@ -247,6 +240,27 @@ def write_columns(folder: Path, columns: TableColumns) -> dict[str, int]:
     if len(columns.assigned) == 1:
         totals |= {f"rows_{split}": counts[split] for split in sorted(counts)}
     return totals
+
+
+def count_splits(
+    where: str, fold: str, assigned: "pa.Array[Any]"
+) -> tuple[dict[str, int], list[str]]:
+    """Return the number of rows in each split of a fold, and notes for the user.
+
+    ``assigned`` contains the split of each row [n], null for none. Raises DataError if there are
+    no train rows.
+    """
+    counts = dict(Counter(assigned.drop_null().to_pylist()))
+    notes = []
+    if TRAIN not in counts:
+        raise DataError(
+            f"{where}: the split {TRAIN!r} of {fold!r} is empty; it needs at least one row"
+        )
+    if "test" not in counts:
+        notes.append(f"the split 'test' of {fold!r} is empty. Evaluate another one: --split")
+    if assigned.null_count:
+        notes.append(f"rows in no split of {fold!r}: {assigned.null_count:,}")
+    return counts, notes
 
 
 def first_word(column: "pa.Array[Any]") -> int | None:

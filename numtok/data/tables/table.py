@@ -28,6 +28,7 @@ from numtok.stored_json import StoredJson
 
 FORMAT = 1  # of table.json
 TABLE_FILE = "table.json"
+_ROWS = "rows-"  # start of the names of Parquet files
 ROW_GROUP = 12 << 20  # approximate bytes of columns in a row group
 
 Kind = Literal["number", "category"]
@@ -135,7 +136,7 @@ def rows_name(index: int) -> str:
     >>> rows_name(3)
     'rows-00003.parquet'
     """
-    return f"rows-{index:05d}.parquet"
+    return f"{_ROWS}{index:05d}.parquet"
 
 
 def write_rows(sink: Sink | IO[bytes], rows: "pa.Table") -> None:
@@ -228,7 +229,8 @@ VALIDATION = "validation"  # split for validation; without it some train rows ar
 
 def read_table_of(artifact: Artifact) -> Table:
     """Read all rows of a table artifact. Raises the same errors as :func:`read_table`."""
-    names = sorted(output.path for output in artifact.files() if output.path != TABLE_FILE)
+    paths = (output.path for output in artifact.files())
+    names = sorted(path for path in paths if path.startswith(_ROWS))
     return read_table(artifact.path, names)
 
 

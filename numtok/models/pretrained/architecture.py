@@ -92,7 +92,7 @@ def canonical(config: Mapping[str, Any]) -> str:
 @lru_cache(maxsize=64)
 def facts(architecture: str) -> Facts:
     """Return the properties of an architecture. Raises UsageError if it cannot be a trunk."""
-    config, causal = _config(architecture), _is_causal(architecture)
+    config, causal = _config(architecture), is_causal(architecture)
     with torch.device("meta"):  # takes no memory
         model = _model(config)
         words = model.get_input_embeddings()
@@ -283,8 +283,9 @@ def _config(architecture: str) -> "PreTrainedConfig":
     return config
 
 
-def _is_causal(architecture: str) -> bool:
-    """Return whether a language model is causal. Raises UsageError for any other model."""
+def is_causal(architecture: str) -> bool:
+    """Return whether a language model is causal. Raises UsageError if an architecture is not a
+    causal or masked language model."""
     config = config_of(architecture)
     from transformers.models.auto.modeling_auto import (
         MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
@@ -325,8 +326,13 @@ def _model(config: "PreTrainedConfig") -> "PreTrainedModel":
 def learned_positions(model: nn.Module) -> int | None:
     """Return the number of positions per row that have a learned vector; None if the model has no
     table of position vectors."""
-    positions = _position_tables(model)
-    return _context(getattr(model, "config", None), positions, False) if positions else None
+    return context_of(model) if _position_tables(model) else None
+
+
+def context_of(model: nn.Module) -> int | None:
+    """Return the maximum number of tokens per row, apart from sliding windows; None if
+    unlimited."""
+    return _context(getattr(model, "config", None), _position_tables(model), False)
 
 
 def _impossible(kind: str, error: Exception, what: str = "build") -> UsageError:

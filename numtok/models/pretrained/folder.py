@@ -5,6 +5,8 @@ could run code.
 """
 
 import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -39,9 +41,18 @@ class PretrainedFolder:
     shown: str
 
     @classmethod
-    def of(cls, source: str) -> "PretrainedFolder":
-        """Open a folder, given its path or a hub ID. Raises UsageError if it contains no model."""
-        path, shown = model_folder(source, _WANTED, _NEEDED), f"--preset {PREFIX}{source}"
+    def of(
+        cls, source: str, option: str = "--preset", more_wanted: Sequence[str] = ()
+    ) -> "PretrainedFolder":
+        """Open a folder, given its path or a hub ID. Raises UsageError if it contains no model.
+
+        option
+            Option that names the folder, for messages.
+        more_wanted
+            Patterns for the names of further files to download, such as those of a tokenizer.
+        """
+        wanted = (*_WANTED, *more_wanted)
+        path, shown = model_folder(source, wanted, _NEEDED), f"{option} {PREFIX}{source}"
         if not (path / CONFIG).is_file():
             adapter = ". It has an adapter: merge that into its model, and save the whole model"
             raise UsageError(
@@ -53,23 +64,39 @@ class PretrainedFolder:
     def architecture(self) -> str:
         """Return the architecture of the model (see :mod:`numtok.models.pretrained.architecture`).
         Raises UsageError if it cannot be a trunk."""
+        architecture = self.config()
+        with self.naming():
+            facts(architecture)
+        return architecture
+
+    def config(self) -> str:
+        """Return the architecture of the model, which may be one that cannot be a trunk.
+
+        Raises UsageError if ``config.json`` is not a JSON object.
+        """
         shown = f"{self.shown}: {CONFIG}"
         config = documents.json(documents.read(self.path / CONFIG, shown), shown)
         if not isinstance(config, dict):
             raise UsageError(f"{shown} must be a JSON object. Write one with save_pretrained")
-        architecture = canonical(config)
+        return canonical(config)
+
+    @contextmanager
+    def naming(self) -> Iterator[None]:
+        """Context manager that names this folder in errors about its architecture."""
         try:
-            facts(architecture)
+            yield
         except UsageError as error:
             raise UsageError(str(error).replace("--preset hf", self.shown, 1)) from None
-        return architecture
 
     def digest(self) -> str:
         """Return a SHA-256 digest of the weight files, sorted by name."""
-        return _digest(tuple((path, *_state(path)) for path in self._weights()))
+        return _digest(tuple((path, *_state(path)) for path in self.weight_files()))
 
-    def _weights(self) -> list[Path]:
-        """Return the paths of the weight files. Raises UsageError if none can be read."""
+    def weight_files(self) -> list[Path]:
+        """Return the paths of the weight files, sorted by name.
+
+        Raises UsageError if no weights can be read.
+        """
         if (self.path / _ADAPTER).is_file():
             raise UsageError(
                 f"{self.shown}: the folder has an adapter next to its model. Merge it into the "
@@ -112,7 +139,7 @@ class PretrainedFolder:
         The files are read with transformers, because the names in the files may differ from the
         names in the module.
         """
-        self._weights()
+        self.weight_files()
         of = facts(architecture)
         with quiet():
             from transformers import AutoModelForCausalLM, AutoModelForMaskedLM

@@ -6,7 +6,6 @@ fields of a record, written as text, are the rows of the text models.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -14,7 +13,7 @@ import pyarrow.parquet as pq
 from numtok.arrays import Floats
 from numtok.data.reading.split_rule import TRAIN
 from numtok.data.records import rendering
-from numtok.data.records.reader import FORMATS, JSON_LINES, Records, has_fields, read_records
+from numtok.data.records.reader import Records, read_records
 from numtok.data.records.splits import SPLIT
 from numtok.data.tables.table import read_table_of
 from numtok.encoding.schemes.base import SCHEMES
@@ -47,18 +46,14 @@ def is_records(config: Config) -> bool:
     Raises UsageError if a CSV file comes without a target.
     """
     path = config.inputs[0]
-    if len(config.inputs) > 1 or not path.endswith(FORMATS) or not Path(path).is_file():
-        return False
-    if config.target is None:
-        if path.endswith(".csv"):
-            names = ", ".join(filter(None, read_records(path).names))
-            raise UsageError(
-                f"{path} is a table and needs a column to predict. Pass --target, one of {names}"
-            )
-        return False
-    if path.endswith(JSON_LINES):  # other rows are texts with targets as spans
-        return has_fields(path, [config.target])
-    return path.endswith(".csv") or config.target in read_records(path).names
+    if config.target is not None:
+        return rendering.has_target(config.inputs, config.target)
+    if rendering.is_records(config.inputs) and path.endswith(".csv"):
+        names = ", ".join(filter(None, read_records(path).names))
+        raise UsageError(
+            f"{path} is a table and needs a column to predict. Pass --target, one of {names}"
+        )
+    return False
 
 
 def enter_records(config: Config, store: Store, progress: Progress) -> Entered:
@@ -86,7 +81,7 @@ def _entered(config: Config, store: Store, progress: Progress) -> Entered:
     schemes, heads = _named(config.schemes)
     settings = replace(config, split=rule, schemes=tuple(schemes), preset=text_preset)
     texts, rendered = rendering.as_texts(settings, store)
-    entered = enter_texts(texts, store, progress)
+    entered = enter_texts(texts, store, progress, has_splits=True)
     check_varies(path, name, _targets_by_split(rendered.artifact, name))
     verdicts, entries = entered.verdicts, entered.entries
     if config.schemes and not schemes:
@@ -135,15 +130,12 @@ def _trained_targets(artifact: Artifact) -> Floats:
 
 def _targets_by_split(rows: Artifact, target: str) -> dict[str, Floats]:
     """Return the values of a target in each split of rendered rows."""
-    values = {}
-    for file in rows.files():
-        if file.path.endswith(".parquet"):
-            table = pq.read_table(rows.path / file.path, columns=["text", "targets"])
-            spans = [dict(each)[target][0] for each in table["targets"].to_pylist()]
-            texts = table["text"].to_pylist()
-            literals = [text[a:b] for text, (a, b) in zip(texts, spans, strict=True)]
-            values[file.path.rpartition("-")[0]] = np.array(literals).astype(np.float64)
-    return values
+    table = pq.read_table(rows.path / rendering.ROWS, columns=["text", "targets", "split"])
+    spans = [dict(each)[target][0] for each in table["targets"].to_pylist()]
+    texts = table["text"].to_pylist()
+    literals = [text[a:b] for text, (a, b) in zip(texts, spans, strict=True)]
+    values, splits = np.array(literals).astype(np.float64), np.array(table["split"].to_pylist())
+    return {name: values[splits == name] for name in np.unique(splits).tolist()}
 
 
 def _presets(spec: str | None) -> tuple[str | None, str | None]:

@@ -22,7 +22,9 @@ from numtok.sweeps.race.words import FieldSummary
 _MOST_NAMED = 5  # fields in a message
 
 
-def enter_texts(config: Config, store: Store, progress: Progress) -> Entered:
+def enter_texts(
+    config: Config, store: Store, progress: Progress, has_splits: bool = False
+) -> Entered:
     """Profile texts, and return them with their candidates.
 
     Raises UsageError if a setting does not apply to the texts, and DataError if the texts have no
@@ -31,7 +33,7 @@ def enter_texts(config: Config, store: Store, progress: Progress) -> Entered:
     if config.preset is not None:
         preset(config.preset)
     refuse(config, ("fields", "drop"), "texts")
-    rule, name, split_notes = _rule(config, store)
+    rule, name, split_notes = _rule(config, store, has_splits)
     progress(RaceProgress("", "reading the data"))
     profiled = profile.run(
         profile.Config(
@@ -85,7 +87,7 @@ def _counted(splits: Mapping[str, int], test: str) -> tuple[int, int, int]:
     return splits.get(TRAIN, 0), splits.get(VALIDATION, 0), splits.get(test, 0)
 
 
-def _rule(config: Config, store: Store) -> tuple[str | None, str, list[str]]:
+def _rule(config: Config, store: Store, has_splits: bool) -> tuple[str | None, str, list[str]]:
     """Return the split of rows whose input names none, a name for the data, and notes on the
     split."""
     for name in config.inputs:
@@ -96,7 +98,11 @@ def _rule(config: Config, store: Store) -> tuple[str | None, str, list[str]]:
             )
     spool = Spool(_no_folder, Quota.parse(None))
     sources, name = find_sources(config.inputs, store.resolve, lambda note: None, spool)
-    if config.split is not None or all(source.split is not None for source in sources):
+    if (
+        has_splits
+        or config.split is not None
+        or all(source.split is not None for source in sources)
+    ):
         return config.split, name, []
     by_time = split_of_texts(sources, config.text_field, config.on_error == "skip")
     return by_time.rule or SHARES, name, by_time.notes

@@ -36,7 +36,7 @@ def sampled(train: Rows) -> tuple[Rows, list[str]]:
     return rows._replace(chosen=rows.chosen[kept]), [texts[index] for index in kept.tolist()]
 
 
-class TextFeatures(NamedTuple):
+class WordFeatures(NamedTuple):
     """Functions from texts to features, fitted to the training texts. Both are estimators of
     scikit-learn.
 
@@ -50,7 +50,7 @@ class TextFeatures(NamedTuple):
     components: Any
 
     @classmethod
-    def fit(cls, texts: Sequence[str]) -> "tuple[TextFeatures, Any] | None":
+    def fit(cls, texts: Sequence[str]) -> "tuple[WordFeatures, Any] | None":
         """Fit to the training texts, and also return their weights. Returns None if fewer than two
         terms are in two texts."""
         from sklearn.decomposition import TruncatedSVD

@@ -1,0 +1,255 @@
+"""features: makes a table from texts: the hidden states of a frozen pretrained model.
+
+1. The inputs are read once to compute digests, and once to check targets and splits.
+2. The model runs over blocks of rows. Each block is a file with a receipt, so an interrupted run
+   resumes with the remaining blocks.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from numtok.data.reading.batches import ReadingOptions
+from numtok.data.reading.sources import as_name, check_rule, find_sources, shown_input
+from numtok.data.reading.split_rule import SplitRule
+from numtok.data.reading.streams import Spool
+from numtok.data.reading.units import Unit, plan
+from numtok.data.records import rendering
+from numtok.data.records.template import RowTemplate
+from numtok.data.tables.columns import count_splits, target_column
+from numtok.data.tables.table import Feature, TableFile, rows_name, write_rows, write_table_file
+from numtok.data.tables.text_features import TextFeatures, write_text_features
+from numtok.declaration import command_line, of_version
+from numtok.encoding.target_texts import TargetTexts, only_target, target_texts
+from numtok.encoding.unit import Screening
+from numtok.errors import UsageError
+from numtok.evaluation.text_states import text_states
+from numtok.files import Sink
+from numtok.models.pretrained.frozen import FrozenModel, FrozenSource
+from numtok.numerals.policy import NumeralPolicy
+from numtok.settings.features import Config as Config
+from numtok.store.artifact import TABLE, Artifact, MadeArtifact, Output, Parent
+from numtok.store.draft import Draft
+from numtok.store.engines.local import Workers
+from numtok.store.quota import Quota
+from numtok.store.receipts import write_receipt
+from numtok.store.store import Store
+from numtok.stored_json import Natural
+from numtok.training.device import device_of
+
+REVISION = 1
+_BLOCK = 1024  # rows per receipt
+_SPLIT = "split"  # name of the column
+
+#: Called with the activity, the number of rows done, and the total number of rows.
+Progress = Callable[[str, int, int], None]
+
+
+class _BlockFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    cut: Natural
+
+
+class _Rows(NamedTuple):
+    """Targets [n] and splits [n] of all rows, and the number of skipped rows."""
+
+    targets: "pa.Array[Any]"
+    splits: "pa.Array[Any]"
+    skipped: int
+
+
+def run(config: Config, store: Store, progress: Progress) -> MadeArtifact:
+    """Compute the features of texts as a table artifact, or return the existing one.
+
+    If the run is interrupted, finished blocks stay in the draft, and the same call resumes with the
+    remaining ones. Raises UsageError, DataError (with file, line and cause), StoreError, and
+    TrainingFailed (out of memory).
+    """
+    started = time.monotonic()
+    if config.target is not None and rendering.has_target(config.inputs, config.target):
+        config, _ = rendering.as_texts(config, store)
+    source = FrozenSource.of(config.model)
+    digest, size = source.digest()
+    rule = SplitRule.parse(config.split) if config.split else None
+    reading = ReadingOptions(config.text_field, config.max_line)
+    screening = Screening(reading, rule, config.on_error == "skip")
+    with store.spool() as folder:
+        spool = Spool(lambda: folder, Quota.parse(config.disk_limit), config.max_line)
+        sources, stem = find_sources(config.inputs, store.resolve, store.note, spool)
+        check_rule(rule, sources)
+        units, parents = plan(sources, lambda done, total: None, Workers(1))
+        settings = {
+            "stage": "features",
+            "revision": REVISION,
+            "split": {"by": "cluster or id", **rule.settings()} if rule else None,
+            "seed": rule.seed if rule else None,
+            "file_splits": [source.split for source in sources],
+            **of_version(config),
+        }
+        parents.append(Parent("file", config.model, digest, size))
+        name = config.name or f"{stem}-{as_name(source.stem)}"
+        shown = tuple(map(shown_input, config.inputs))
+        command = ["numtok", "features", *command_line(replace(config, inputs=shown, name=name))]
+        opening = store.draft(TABLE, name, settings, parents=parents, command=command, how=config)
+        with opening as draft:
+            if isinstance(draft, Artifact):
+                return MadeArtifact(draft, made=False)
+            table = _FeatureTable(
+                config=config,
+                units=units,
+                screening=screening,
+                where=sources[0].shown,
+                source=source,
+                digest=digest,
+                template=rendering.template_in(config.inputs, store),
+                note=store.note,
+            )
+            counts = table.make(draft, progress)
+            timing = {"seconds": time.monotonic() - started}
+            return MadeArtifact(draft.publish(counts, timing), made=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _FeatureTable:
+    """A table to make: its rows, and the pretrained model with its digest."""
+
+    config: Config
+    units: Sequence[Unit]
+    screening: Screening
+    where: str
+    source: FrozenSource
+    digest: str
+    template: RowTemplate | None
+    note: Callable[[str], None]
+
+    def make(self, draft: Draft, progress: Progress) -> dict[str, int]:
+        """Write the files of the table, and return the counts for its manifest."""
+        config = self.config
+        target = config.target or only_target(self.units, self.screening)
+        rows = _read(self.where, target, self._texts(target, causal=True))
+        splits, notes = count_splits(self.where, _SPLIT, rows.splits)
+        model = self.source.load(config.pooling, device_of(config.device))
+        file = _table_file(target, model.width)
+        work = _Work(draft=draft, model=model, file=file, batch=config.batch, note=self.note)
+        texts = self._texts(target, causal=model.causal)
+        cut = work.write(texts, len(rows.targets), progress)
+        recipe = TextFeatures(
+            model=config.model,
+            sha256=self.digest,
+            quantized=self.source.quantized(),
+            pooling=model.pooling,
+            causal=model.causal,
+            width=model.width,
+            target=target,
+            text_field=config.text_field,
+            template=self.template,
+        )
+        notes += _notes(recipe, rows, cut)
+        write_table_file(draft.path, msgspec.structs.replace(file, notes=notes))
+        write_text_features(draft.path, recipe)
+        counts = {"rows": len(rows.targets), "features": model.width}
+        return counts | {f"rows_{split}": splits[split] for split in sorted(splits)}
+
+    def _texts(self, target: str, *, causal: bool) -> Iterator[TargetTexts]:
+        policy = NumeralPolicy.parse(self.config.numerals or "default")
+        return target_texts(self.units, self.screening, policy, target, causal=causal)
+
+
+def _read(where: str, target: str, batches: Iterator[TargetTexts]) -> _Rows:
+    """Read the targets and splits of all rows. Raises DataError if the targets cannot be those of a
+    table."""
+    values, splits, skipped = [np.empty(0)], [], 0
+    for batch in batches:
+        values.append(batch.values)
+        splits += batch.splits
+        skipped += batch.skipped
+    column = pa.chunked_array([pa.array(np.concatenate(values))])
+    targets = target_column(where, target, column, may_skip=False)
+    return _Rows(targets, pa.array(splits, pa.string()), skipped)
+
+
+def _table_file(target: str, width: int) -> TableFile:
+    """Return the description of the table. Raises UsageError if a feature has the target's name."""
+    features = [Feature(f"h{index}", "number") for index in range(width)]
+    if target in (_SPLIT, *(feature.name for feature in features)):
+        raise UsageError(
+            f"the target cannot be named {target!r}, which is a column of features. Rename it"
+        )
+    return TableFile(target=target, features=features, splits=[_SPLIT], notes=[])
+
+
+def _notes(recipe: TextFeatures, rows: _Rows, cut: int) -> Iterator[str]:
+    if rows.skipped:
+        yield f"skipped {rows.skipped:,} bad rows"
+    if recipe.quantized is not None:
+        yield f"the weights of {recipe.model} are dequantized from {recipe.quantized}"
+    if cut:
+        lost = "beginning" if recipe.pooling == "last" else "end"
+        yield f"the {lost} of {cut:,} texts was cut, because they exceed the model's context"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Work:
+    """The work of one run in its draft."""
+
+    draft: Draft
+    model: FrozenModel
+    file: TableFile
+    batch: int
+    note: Callable[[str], None]
+
+    def write(self, batches: Iterator[TargetTexts], total: int, progress: Progress) -> int:
+        """Write one file of rows per block, and return the number of texts that were cut."""
+        cut = done = 0
+        for index, block in enumerate(_blocks(batches)):
+            cut += self._write_block(index, block)
+            done += len(block.texts)
+            progress("features", done, total)
+        return cut
+
+    def _write_block(self, index: int, block: TargetTexts) -> int:
+        """Write a block unless it has a receipt; return the number of texts that were cut."""
+        unit, settings = f"{index:05d}", self.draft.version
+        receipt = self.draft.receipt(unit, input=unit, settings=settings, facts=_BlockFacts)
+        if receipt is not None:
+            return receipt.facts.cut
+        states, cut = text_states(self.model, block.texts, self.batch, self.note)
+        columns = [*map(pa.array, states.T.astype(np.float64)), pa.array(block.values)]
+        columns.append(pa.array(block.splits, pa.string()))
+        with Sink(self.draft.path / rows_name(index)) as sink:
+            write_rows(sink, pa.Table.from_arrays(columns, schema=self.file.schema))
+        output = Output(rows_name(index), sink.bytes, sink.sha256)
+        write_receipt(
+            self.draft.path,
+            unit,
+            input=unit,
+            settings=settings,
+            outputs=[output],
+            facts=_BlockFacts(cut),
+        )
+        return cut
+
+
+def _blocks(batches: Iterator[TargetTexts]) -> Iterator[TargetTexts]:
+    """Divide rows into blocks of ``_BLOCK`` rows; the last one may be shorter."""
+    waiting = TargetTexts([], np.empty(0), [], 0)
+    for batch in batches:
+        waiting = _joined(waiting, batch)
+        while len(waiting.texts) >= _BLOCK:
+            yield _part(waiting, slice(_BLOCK))
+            waiting = _part(waiting, slice(_BLOCK, None))
+    if waiting.texts:
+        yield waiting
+
+
+def _joined(first: TargetTexts, second: TargetTexts) -> TargetTexts:
+    values = np.concatenate([first.values, second.values])
+    return TargetTexts(first.texts + second.texts, values, first.splits + second.splits, 0)
+
+
+def _part(rows: TargetTexts, part: slice) -> TargetTexts:
+    return TargetTexts(rows.texts[part], rows.values[part], rows.splits[part], 0)
