@@ -34,6 +34,7 @@ seen_values.py      comparison of numbers with the training values of their targ
 table_options.py    decoding options for table models
 table_rows.py       predictions for the rows in a table file
 tables.py           evaluation of table models
+tabular_rival.py     the baseline tabular, which reads all fields of records
 target_features.py  features for fitted baselines: the other numbers in a row
 text_baselines.py   baselines for numbers that read words: TF-IDF, boosted trees
 text_features.py    features of texts: TF-IDF weights and their main components

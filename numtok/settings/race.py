@@ -23,6 +23,8 @@ class Config(CommandSettings):
     schemes
         Specs of the schemes for texts and of the heads for columns that compete. If empty, all that
         suit the data compete.
+    models
+        Pretrained models. Each makes a table of hidden states of the rows, on which heads compete.
     rates
         Number of learning rates tried per encoding in the first round; None for two (texts) or one
         (tables).
@@ -66,6 +68,12 @@ class Config(CommandSettings):
         '"p10,digits=4"',
         joined=True,
         shown_default="all that suit the data",
+    )
+    models: tuple[str, ...] = setting(
+        (),
+        "Frozen pretrained model (hf:FOLDER_OR_ID or a GGUF file) for heads to read; repeatable",
+        flag="model",
+        metavar="MODEL",
     )
     seeds: int = setting(3, "Seeds per finalist in the last round", at_least=1, at_most=100)
     rates: int | None = setting(

@@ -13,7 +13,7 @@ from sklearn import linear_model
 from numtok.encoding.splits import read_split
 from numtok.evaluation import rows as rows_module
 from numtok.evaluation import text_baselines as module
-from numtok.evaluation import text_features
+from numtok.evaluation import word_features
 from numtok.evaluation.fields import anchored_fields
 from numtok.evaluation.queries import queries_of
 from numtok.evaluation.rows import Rows
@@ -196,15 +196,15 @@ def test_the_training_rows_are_a_sample_from_everywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = encoded(tmp_path, priced(400))
-    monkeypatch.setattr(text_features, "FITTED_ON", 120)
+    monkeypatch.setattr(word_features, "FITTED_ON", 120)
     train = rows_of(data, "train")
-    kept, texts = text_features.sampled(train)
+    kept, texts = word_features.sampled(train)
     assert (
         len(texts) == len(kept.chosen) == 120 and kept.chosen.min() < 30 < 270 < kept.chosen.max()
     )
     assert texts == list(kept.texts())
-    monkeypatch.setattr(text_features, "_MOST_CHARACTERS", 3000)
-    kept, texts = text_features.sampled(train)
+    monkeypatch.setattr(word_features, "_MOST_CHARACTERS", 3000)
+    kept, texts = word_features.sampled(train)
     assert sum(map(len, texts)) <= 3000 < sum(map(len, texts)) + 60
     assert texts == list(kept.texts())
     [note] = fitted(data).notes

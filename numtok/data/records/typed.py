@@ -33,6 +33,12 @@ def typed_columns(path: str, data: bytes) -> "tuple[pa.Table, list[str]]":
     else:
         table = parsed(path, data)
         decimal = csv_form(data).decimal if path.endswith(".csv") else "."
+    return with_types(table, decimal)
+
+
+def with_types(table: "pa.Table", decimal: str = ".") -> "tuple[pa.Table, list[str]]":
+    """Return a table whose columns of strings are converted if they are numbers or dates, and notes
+    on converted columns."""
     notes = []
     for index, name in enumerate(table.column_names):
         if not pa.types.is_string(table.schema.types[index]):

@@ -44,6 +44,8 @@ class Entered:
     split
         The rule by which texts are split, in the syntax of ``--split``; None if the data is already
         split.
+    records
+        The rendered rows of records; None for other data.
     tables
         The tables that candidates train on, keyed by :attr:`Entrant.table`.
     columns
@@ -67,6 +69,7 @@ class Entered:
     rows: tuple[int, int, int]
     notes: list[str]
     tables: Mapping[str, Artifact] = field(default_factory=dict)
+    records: Artifact | None = None
     columns: Sequence[str] = ()
     text_preset: str | None = None
     table_preset: str | None = None
@@ -75,11 +78,6 @@ class Entered:
     def is_table(self) -> bool:
         """True if all candidates are heads on a table."""
         return all(entry.table is not None for entry in self.entries)
-
-    @property
-    def is_mixed(self) -> bool:
-        """True if models of texts and of tables predict the same rows."""
-        return len({entry.table for entry in self.entries}) > 1
 
 
 class Encodings:

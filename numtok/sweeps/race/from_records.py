@@ -16,13 +16,14 @@ from numtok.data.records import rendering
 from numtok.data.records.reader import Records, read_records
 from numtok.data.records.splits import SPLIT
 from numtok.data.tables.table import read_table_of
+from numtok.encoding.model_folder import PREFIX
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import NumtokError, UsageError
 from numtok.models.heads.base import HEADS
 from numtok.models.presets import preset, trunk
 from numtok.registry import name_in
 from numtok.settings.race import Config
-from numtok.stages import table
+from numtok.stages import features, table
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.sweeps.race.candidates import (
@@ -38,6 +39,8 @@ from numtok.sweeps.race.splitting import SHARES, TimeSplit, split_of_records
 from numtok.sweeps.race.words import FieldSummary
 
 COLUMNS = "columns"  # label of the table in a race
+#: Heads that compete on the states of a pretrained model by default.
+_HEADS_ON_STATES = ("pointwise", "mdn:5", "riemann:256")
 
 
 def is_records(config: Config) -> bool:
@@ -79,7 +82,7 @@ def _entered(config: Config, store: Store, progress: Progress) -> Entered:
         rule = time_split.rule or SHARES
     text_preset, table_preset = _presets(config.preset)
     schemes, heads = _named(config.schemes)
-    settings = replace(config, split=rule, schemes=tuple(schemes), preset=text_preset)
+    settings = replace(config, split=rule, schemes=tuple(schemes), preset=text_preset, models=())
     texts, rendered = rendering.as_texts(settings, store)
     entered = enter_texts(texts, store, progress, has_splits=True)
     check_varies(path, name, _targets_by_split(rendered.artifact, name))
@@ -87,14 +90,14 @@ def _entered(config: Config, store: Store, progress: Progress) -> Entered:
     if config.schemes and not schemes:
         verdicts, entries = [], []
     tables = {}
-    features = _features(records, rendered.template.fields, config)
-    if features and (heads or not config.schemes):
+    inputs = _features(records, rendered.template.fields, config)
+    if inputs and (heads or not config.schemes):
         made = table.run(
             table.Config(
                 path,
                 target=name,
                 split=rule,
-                features=tuple(features),
+                features=tuple(inputs),
                 on_error=config.on_error,
             ),
             store,
@@ -102,9 +105,16 @@ def _entered(config: Config, store: Store, progress: Progress) -> Entered:
         tables[COLUMNS] = made.artifact
         target = FieldSummary.of_column(name, _trained_targets(made.artifact))
         head_verdicts = judged_heads(heads)
-        verdicts = [*_renamed(head_verdicts), *verdicts]
+        verdicts = [*_renamed(head_verdicts, COLUMNS), *verdicts]
         entries = merged_entries(entries, table_entries(target, head_verdicts, COLUMNS))
-    elif heads and not entries:
+    states = dict(_pretrained(config, rendered.artifact, store, progress))
+    for label, artifact in states.items():
+        tables[label] = artifact
+        target = FieldSummary.of_column(name, _trained_targets(artifact))
+        head_verdicts = judged_heads(heads or _HEADS_ON_STATES)
+        verdicts = [*_renamed(head_verdicts, label), *verdicts]
+        entries = merged_entries(entries, table_entries(target, head_verdicts, label))
+    if heads and not entries:
         raise UsageError(
             f"{path} has no column of numbers, categories or dates besides the target, "
             f"so {', '.join(heads)} cannot race. Name schemes for texts: --schemes"
@@ -115,8 +125,9 @@ def _entered(config: Config, store: Store, progress: Progress) -> Entered:
         fields=[field for field in entered.fields if field.name == name],
         verdicts=verdicts,
         entries=entries,
+        records=rendered.artifact,
         tables=tables,
-        columns=list(_described(records, rendered.template.fields, features, name)),
+        columns=list(_described(records, rendered.template.fields, inputs, name)),
         text_preset=text_preset,
         table_preset=table_preset,
         notes=[*rendered.notes, *time_split.notes, *entered.notes],
@@ -167,9 +178,31 @@ def _is_head(spec: str) -> bool:
         return name_in(spec) not in SCHEMES
 
 
-def _renamed(verdicts: Sequence[Verdict]) -> Iterator[Verdict]:
+def _renamed(verdicts: Sequence[Verdict], table: str) -> Iterator[Verdict]:
     for verdict in verdicts:
-        yield Verdict(f"{verdict.scheme} on {COLUMNS}", verdict.takes_part, verdict.reason)
+        yield Verdict(f"{verdict.scheme} on {table}", verdict.takes_part, verdict.reason)
+
+
+def _pretrained(
+    config: Config, rows: Artifact, store: Store, progress: Progress
+) -> Iterator[tuple[str, Artifact]]:
+    """Yield a table of hidden states for each pretrained model, with its label."""
+    if config.dry_run:  # the hidden states take minutes
+        return
+    for model in config.models:
+        progress(RaceProgress("", f"hidden states of {model}"))
+        settings = features.Config(
+            (str(rows.path),),
+            model=model.removeprefix(PREFIX),
+            target=config.target,
+            device=config.device,
+        )
+        made = features.run(
+            settings,
+            store,
+            lambda what, done, total: progress(RaceProgress("", what, done, total)),
+        )
+        yield model.rstrip("/").rpartition("/")[2].removeprefix(PREFIX), made.artifact
 
 
 def _features(records: Records, fields: Sequence[str], config: Config) -> list[str]:

@@ -26,7 +26,7 @@ def enter_table(config: Config, store: Store, progress: Progress) -> Entered:
         trunk(config.preset)
     of_file = "target", "split", "fields", "drop", "on_error"
     refuse(config, of_file, f"{config.inputs[0]}, a stored table: numtok table sets it")
-    refuse(config, ("numerals", "not_numbers", "text_field"), "a table")
+    refuse(config, ("numerals", "not_numbers", "text_field", "models"), "a table")
     progress(RaceProgress("", "reading the table"))
     artifact = store.resolve(config.inputs[0], {TABLE})
     rows_of = read_table_of(artifact)

@@ -32,7 +32,7 @@ def enter_texts(
     """
     if config.preset is not None:
         preset(config.preset)
-    refuse(config, ("fields", "drop"), "texts")
+    refuse(config, ("fields", "drop", "models"), "rows that are texts")
     rule, name, split_notes = _rule(config, store, has_splits)
     progress(RaceProgress("", "reading the data"))
     profiled = profile.run(

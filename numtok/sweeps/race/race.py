@@ -155,7 +155,7 @@ def _raced(
         store=quiet,
         side=side._replace(threads=plan.threads),  # the last digits of results depend on them
         progress=progress,
-        by_row=entered.is_mixed,
+        records=entered.records,
         replan=partial(planning.replanned, plan=plan, stored=stored, deadline=deadline),
     )
     rounds, validation, board = race.run()

@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from numtok.data.tables.text_features import read_text_features
 from numtok.evaluation.report_files import Evaluation, ReportPredictions, read
 from numtok.evaluation.rivals import Rivals, merged, rivals
+from numtok.evaluation.tabular_rival import tabular_rival
 from numtok.reports import REPORT
 from numtok.settings import eval
 from numtok.settings.race import Config
@@ -22,6 +24,11 @@ from numtok.sweeps.race.plan import Candidate, CandidateState, Plan, Progress, R
 from numtok.sweeps.race.planning import training
 from numtok.sweeps.race.skill import score
 from numtok.sweeps.runs import Failed, Run, Runner, RunOutcome, Side
+
+
+def _is_states(table: Artifact) -> bool:
+    """Return whether the columns of a table are hidden states of a pretrained model."""
+    return read_text_features(table.path) is not None
 
 
 class RoundResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,8 +126,9 @@ def ranked(entries: Sequence[RaceEntry]) -> list[RaceEntry]:
 class Rounds:
     """Runs all rounds of a race according to its plan.
 
-    by_row
-        True if models of texts and of tables predict the same rows, one number per row.
+    records
+        Rendered rows, if the data are records: models of texts and of tables predict the same
+        rows, one number per row.
     """
 
     config: Config
@@ -129,7 +137,7 @@ class Rounds:
     store: Store
     side: Side
     progress: Progress
-    by_row: bool = False
+    records: Artifact | None = None
     replan: Callable[[int, Round, float], Sequence[Round]] | None = None
     failed: list[Failed] = field(default_factory=list)
 
@@ -213,7 +221,7 @@ class Rounds:
 
     def _predictions(self, evaluation: Evaluation) -> ReportPredictions:
         predictions = ReportPredictions.read(evaluation).of_target(self.config.target)
-        return predictions.by_row() if self.by_row else predictions
+        return predictions if self.records is None else predictions.by_row()
 
     def _rivals(self) -> Rivals:
         """Return the baselines on all data of the race: texts and columns."""
@@ -221,12 +229,18 @@ class Rounds:
             rivals(artifact, self.plan.test, self.plan.rows[1])
             for artifact in self._artifacts_of_rivals()
         ]
-        return merged([each.by_row() for each in of_data]) if self.by_row else of_data[0]
+        if self.records is None:
+            return of_data[0]
+        of_words = tabular_rival(self.records, str(self.config.target), self.plan.test)
+        return merged([*(each.by_row() for each in of_data), of_words])
 
     def _artifacts_of_rivals(self) -> list[Artifact]:
-        """Return a table, if there is one, and the texts in one encoding."""
-        by_kind = {artifact.kind: artifact for artifact in reversed([*self.data.values()])}
-        return [by_kind[kind] for kind in sorted(by_kind, key=lambda kind: kind != TABLE)]
+        """Return the table of columns, if there is one, and the texts in one encoding."""
+        columns = [
+            each for each in self.data.values() if each.kind == TABLE and not _is_states(each)
+        ]
+        texts = [each for each in self.data.values() if each.kind != TABLE]
+        return [*columns[:1], *texts[:1]] or [*self.data.values()][:1]
 
     def _result(self, entries: Sequence[RaceEntry], current: Round) -> RoundResult:
         """Return the result of a round; each entry keeps its best rate."""
