@@ -36,7 +36,9 @@ def tabular_rival(rows: Artifact, target: str, split: str) -> Rivals:
     ids = np.array(table["id"].to_pylist(), object)[splits == split]
     keys = [(name, target, 0) for name in ids.tolist()]
     if find_spec("skrub") is None:
-        note = "Baseline 'tabular' is not fitted: skrub is not installed (pip install skrub)."
+        note = (
+            "Baseline 'tabular' is not fitted: skrub is not installed. Install: pip install skrub."
+        )
         return Rivals(keys, {}, [note])
     spans = [dict(each)[target][0] for each in table["targets"].to_pylist()]
     texts = table["text"].to_pylist()
@@ -55,12 +57,13 @@ def tabular_rival(rows: Artifact, target: str, split: str) -> Rivals:
 
 
 def _fitted(frame: pl.DataFrame, y: Floats, log: bool) -> tuple[Any, bool]:
-    from skrub import tabular_pipeline  # type: ignore[import-untyped]
+    from sklearn.ensemble import HistGradientBoostingRegressor
+    from skrub import StringEncoder, tabular_pipeline  # type: ignore[import-untyped]
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     with threadpool_limits(threads()):
-        pipeline = tabular_pipeline("regressor")
-        pipeline[-1].set_params(random_state=0)
+        pipeline = tabular_pipeline(HistGradientBoostingRegressor(random_state=0))
+        pipeline[0].set_params(high_cardinality=StringEncoder(random_state=0))
         return pipeline.fit(frame, np.log(y) if log else y), log
 
 

@@ -27,6 +27,7 @@ from numtok.sweeps.race.plan import PLAN, RACE, CandidateState, RaceProgress
 from numtok.sweeps.race.race import Config, RaceResult, run
 from numtok.sweeps.race.rounds import Rounds
 from tests.fakepages import charts
+from tests.fakepretrained import pretrained
 from tests.messages import Says
 from tests.ray_nodes import ray_cluster
 from tests.shell import Shell
@@ -562,3 +563,21 @@ def test_one_target_of_several_can_be_what_is_raced_for(tmp_path: Path) -> None:
     assert both.leaderboard is not None and both.leaderboard.fields == ["product", "sum"]
     assert alone.leaderboard is not None and alone.leaderboard.fields == ["product"]
     assert both.leaderboard.numbers == 2 * alone.leaderboard.numbers
+
+
+def test_heads_on_a_frozen_pretrained_model_race(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    path = tmp_path / "sales.csv"
+    lines = [f"item {n} of a long list,{random.normal():.3f},{n % 7}" for n in range(200)]
+    path.write_text("\n".join(["note,a,y", *lines]) + "\n")
+    pretrained("gpt2", tmp_path / "model")
+    model = f"hf:{tmp_path / 'model'}"
+    result = raced(
+        tmp_path, str(path), target="y", schemes=("mdn:2",), models=(model,), minutes=0.5
+    )
+    assert result.planned is not None
+    labels = {each.label for each in result.planned.candidates}
+    assert labels == {"mdn:2 on columns", "mdn:2 on model"}
+    assert {each.unit for each in result.planned.candidates} == {"epochs"}
+    board = result.leaderboard
+    assert board is not None and len({entry.skill.n for entry in board.places}) == 1
