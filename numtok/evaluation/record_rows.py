@@ -23,7 +23,7 @@ def predict_records(
     """
     path = str(config.file)
     records = read_records(path)
-    queries = _queries(records, template)
+    queries = record_queries(records, template)
     predictions = (
         _of_targets(prediction, template.targets)
         for _, prediction in predict_texts(config, model, file, queries, note)
@@ -31,7 +31,11 @@ def predict_records(
     yield from with_predictions(path, template.targets, predictions)
 
 
-def _queries(records: Records, template: RowTemplate) -> Iterator[Query]:
+def record_queries(records: Records, template: RowTemplate) -> Iterator[Query]:
+    """Yield the text of each record, in which its targets are the numbers to predict.
+
+    Raises UsageError if a field of the template is missing.
+    """
     columns = [prompt.to_pylist() for prompt in template.prompts(records)]
     for row, pieces in enumerate(zip(*columns, strict=True)):
         text = HOLE.join([*pieces, ""])

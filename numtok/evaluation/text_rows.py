@@ -248,7 +248,7 @@ class TextPredictor:
 
     def _numbers(self, rows: Sequence[Query], options: Options, note: Note) -> list[RowPrediction]:
         drafts = [_Draft.of(row) for row in rows]
-        whole = self._with_holes(rows, [draft.pieces for draft in drafts], note)
+        whole = self.with_holes(rows, [draft.pieces for draft in drafts], note)
         if not self.loaded.model.objective.causal:
             predicted = iter(self._targets(whole, options, note))
             for draft in drafts:
@@ -256,7 +256,7 @@ class TextPredictor:
         # A causal model predicts each number from the text before it, with its own predictions.
         while open_drafts := [draft for draft in drafts if draft.can_continue]:
             texts = [(draft.before, "") for draft in open_drafts]
-            samples = self._with_holes([draft.row for draft in open_drafts], texts)
+            samples = self.with_holes([draft.row for draft in open_drafts], texts)
             for draft, number in zip(
                 open_drafts, self._targets(samples, options, note), strict=True
             ):
@@ -313,7 +313,7 @@ class TextPredictor:
             for literal, value, quantiles in zip(*columns, strict=True)
         ]
 
-    def _with_holes(
+    def with_holes(
         self, rows: Sequence[Query], texts: Sequence[Sequence[str]], note: Note | None = None
     ) -> EncodedSplit:
         """Encode rows whose holes become targets; ``texts`` are the pieces around the holes."""

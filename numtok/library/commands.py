@@ -8,13 +8,14 @@ command line.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, update_wrapper
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from numtok.cli.output.printing import Format
+from numtok.data.tables.file import FORMATS, parsed, read_file
 from numtok.errors import UsageError
 from numtok.library.arguments import as_arguments, described, open_store, settings_of
+from numtok.library.frames import frames_as_files
 from numtok.library.stored import StoredArtifact, stored
 from numtok.library.view import Shown
 from numtok.setting_names import note_renamed
@@ -52,7 +53,9 @@ def _command(work: Callable[[Config, Store, bool], Result]) -> Callable[..., Res
     def call(
         *arguments: Any, store: str | Path | None = None, quiet: bool = True, **settings: Any
     ) -> Result:
-        return work(*_begun(config, arguments, settings, store, quiet), quiet)
+        opened = _opened(store, [*arguments, *settings.values()], quiet)
+        with frames_as_files(config, arguments, settings, opened) as (given, named):
+            return work(_parsed(config, given, named), opened, quiet)
 
     annotations = call.__annotations__
     update_wrapper(call, work)
@@ -61,25 +64,23 @@ def _command(work: Callable[[Config, Store, bool], Result]) -> Callable[..., Res
     return described(config)(as_arguments(config)(call))
 
 
-def _begun(
-    config: type[Config],
-    arguments: Sequence[Any],
-    settings: Mapping[str, Any],
-    store: str | Path | None,
-    quiet: bool,
-) -> tuple[Config, Store]:
-    """Return the settings and the store; check first whether an HTML page can be written."""
+def _parsed(config: type[Config], arguments: Sequence[Any], settings: Mapping[str, Any]) -> Config:
+    """Return the settings, and check whether an HTML page can be written if one is wanted."""
     parsed = settings_of(config, arguments, settings)
     if (page := getattr(parsed, "html", None)) is not None:
         from numtok.cli.output.pages.write import check_page
 
         check_page(page)
+    return parsed
+
+
+def _opened(store: str | Path | None, arguments: Sequence[Any], quiet: bool) -> Store:
+    """Open a store: by default, that of the first artifact among the arguments."""
     if store is None:
-        every = [*arguments, *settings.values()]
-        nested = [item for value in every if isinstance(value, list | tuple) for item in value]
-        artifacts = [item for item in [*every, *nested] if isinstance(item, StoredArtifact)]
+        nested = [item for value in arguments if isinstance(value, list | tuple) for item in value]
+        artifacts = [item for item in [*arguments, *nested] if isinstance(item, StoredArtifact)]
         store = artifacts[0].store if artifacts else None
-    return parsed, open_store(store, quiet=quiet)
+    return open_store(store, quiet=quiet)
 
 
 def _result(artifact: Artifact | None, estimate: Any, store: Store) -> Any:
@@ -223,27 +224,33 @@ def eval(config: EvalConfig, store: Store, quiet: bool) -> Any:
 
 @_command
 def predict(config: PredictConfig, store: Store, quiet: bool) -> Any:
-    """Return the rows of a file with predictions. For texts in memory, use
+    """Return the rows of a file or a data frame with predictions. For texts in memory, use
     ``numtok.load(MODEL).predict(TEXTS)``.
 
     Returns
     -------
-    list of dict, or pyarrow.Table
-        For text models, the rows of the file, each with a field ``predicted``. For table models,
-        the table with prediction columns added.
+    pyarrow.Table or list of dict
+        For CSV and Parquet files and data frames, a table of the rows with prediction columns
+        added. For JSON Lines, the rows, each with a field ``predicted``.
+
+    Examples
+    --------
+    >>> numtok.predict(model, frame)["predicted"]
     """
     import msgspec
-    import pyarrow.csv
 
     from numtok.stages.predict import run
-    from numtok.store.artifact import MODEL
-    from numtok.training.model_json import TableModelFile, read_model_file
 
-    of_table = isinstance(read_model_file(store.resolve(config.model, {MODEL})), TableModelFile)
-    lines = list(run(config, store))
-    if of_table:
-        return pyarrow.csv.read_csv(BytesIO(b"".join(lines)))
-    return list(map(msgspec.json.decode, lines))
+    lines = run(config, store)
+    if config.file is None or not config.file.endswith(FORMATS):
+        return list(map(msgspec.json.decode, lines))
+    table = parsed("predictions.csv", b"".join(lines))
+    if not config.file.endswith(".parquet"):
+        return table
+    rows = parsed(config.file, read_file(Path(config.file)))  # with its own types
+    for name in table.column_names[rows.num_columns :]:
+        rows = rows.append_column(name, table[name])
+    return rows
 
 
 @_command
