@@ -54,8 +54,10 @@ def _command(work: Callable[[Config, Store, bool], Result]) -> Callable[..., Res
         *arguments: Any, store: str | Path | None = None, quiet: bool = True, **settings: Any
     ) -> Result:
         opened = _opened(store, [*arguments, *settings.values()], quiet)
-        with frames_as_files(config, arguments, settings, opened) as (given, named):
-            return work(_parsed(config, given, named), opened, quiet)
+        with frames_as_files(config, arguments, settings, opened) as given:
+            parsed = _settings(config, given.arguments, given.settings)
+            result: Result = given.renamed(work(parsed, opened, quiet))
+            return result
 
     annotations = call.__annotations__
     update_wrapper(call, work)
@@ -64,7 +66,9 @@ def _command(work: Callable[[Config, Store, bool], Result]) -> Callable[..., Res
     return described(config)(as_arguments(config)(call))
 
 
-def _parsed(config: type[Config], arguments: Sequence[Any], settings: Mapping[str, Any]) -> Config:
+def _settings(
+    config: type[Config], arguments: Sequence[Any], settings: Mapping[str, Any]
+) -> Config:
     """Return the settings, and check whether an HTML page can be written if one is wanted."""
     parsed = settings_of(config, arguments, settings)
     if (page := getattr(parsed, "html", None)) is not None:

@@ -20,10 +20,13 @@ _METRICS = "Further metrics by spec, such as 'adjusted-r2,p=4'."
 _PUBLISHED = "Published results to show next to the report, such as 'xval/table3'."
 _INPUTS = (
     "Files (JSONL, plain or compressed, or Parquet), folders, S3 URLs, or data from "
-    ":func:`numtok.gen` or :func:`numtok.fetch`. 'SPLIT=PATH' assigns all rows of a file to a "
-    "split."
+    ":func:`numtok.gen` or :func:`numtok.fetch`; or a data frame. 'SPLIT=PATH' assigns all rows of "
+    "a file to a split."
 )
-_TABLE_INPUT = "Encoded data or a table: a REF, an object, or with ``target`` the path of a file."
+_TABLE_INPUT = (
+    "Encoded data or a table: a REF, an object, or with ``target`` the path of a file or a data "
+    "frame."
+)
 
 #: Keys are ``command.parameter``, or ``parameter`` for all commands without an entry of their own.
 DESCRIPTIONS: Mapping[str, str] = {
@@ -39,7 +42,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "encode.like": "REF of encoded data whose codec and settings to reuse.",
     "inputs": _INPUTS,
     "race.inputs": "Texts, as in :func:`numtok.encode`; or a table: its REF, or with ``target`` "
-    "the path of a CSV or Parquet file.",
+    "the path of a CSV, JSON Lines or Parquet file, or a data frame.",
     "race.schemes": "Specs to race: schemes for texts, heads for tables. Default: all that suit "
     "the data.",
     "not_numbers": "Zones without numbers: names ('ids', 'dates', 'times', 'smiles', 'urls', "
@@ -105,8 +108,9 @@ DESCRIPTIONS: Mapping[str, str] = {
     "figure.size": "Size in pixels, such as '800x600'.",
     "gen.task": "Name of the task. Its settings are further keyword arguments.",
     "gen.from_": "Field that the task reads (``temperature`` only).",
-    "predict.file": "File to predict: texts as JSONL, plain or compressed; tables as CSV or "
-    "Parquet, without the target.",
+    "predict.file": "Rows to predict: texts as JSONL, plain or compressed; or, without the target, a "
+    "CSV, JSON Lines or Parquet file or a data frame.",
+    "table.path": "CSV file with a header, Parquet file, or data frame.",
     "predict.text": "Texts to predict, in place of ``file``.",
     "probe.kind": "Kind of probe. Its settings are further keyword arguments.",
     "sweep.file": "Sweep file in TOML.",

@@ -19,8 +19,8 @@ class TextInput(NamedTuple):
     table [n rows]
         Columns of texts, numbers and other values.
     bare
-        True if X is a column of texts, which are used as they are. Otherwise, a row becomes one
-        line ``name: value`` per column.
+        True if X is a column of texts. Otherwise, a row becomes one line ``name: value`` per
+        column.
     """
 
     table: "pa.Table"
@@ -54,7 +54,7 @@ class TextInput(NamedTuple):
         if array.ndim == 1 and not bare:
             raise ValueError(
                 f"X must contain texts if it has one dimension (got {columns[0].type}). Reshape "
-                "numbers with X.reshape(-1, 1)"
+                "your data: X.reshape(-1, 1)"
             )
         validate_data(
             estimator, array.reshape(len(array), -1), y, reset=reset, skip_check_array=True

@@ -61,7 +61,8 @@ class TextRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     head : str, optional
         Output head, such as ``mdn:5`` or ``riemann:256``. Default: depends on the scheme.
     preset : str
-        Model, such as ``nano``, ``small`` or ``hf:FOLDER``, with settings: ``nano,layers=2``.
+        Model, such as ``nano``, ``small`` or ``hf:FOLDER``, with settings: ``nano,layers=2``. Rows
+        that are longer than those in fit may need a ``context`` (``nano,context=256`` tokens).
     normalize : str, optional
         Normalizer for numbers, such as ``signed-log``. Default: depends on the scheme.
     text_tokenizer : str, optional
