@@ -17,13 +17,15 @@ def read_numbers(predictor: Predictor, note: Note) -> NumberReadings:
     Each number may be queried only once. The result holds what predictive distributions need; all
     of it is kept in memory. Raises TrainingFailed if memory runs out.
     """
-    numbers, parts = zip(*(read for _, read in ONE.batches(_Reading(predictor), note)), strict=True)
+    numbers, parts = zip(
+        *(read for _, read in ONE.batches(_NumberPass(predictor), note)), strict=True
+    )
     index = np.searchsorted(predictor.asked.numbers, np.concatenate(numbers))
     return NumberReadings.joined(parts).take(np.argsort(index))
 
 
 @dataclass(frozen=True)
-class _Reading:
+class _NumberPass:
     """Reader of batches (:class:`numtok.evaluation.devices.BatchReader`)."""
 
     predictor: Predictor

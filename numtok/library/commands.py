@@ -15,7 +15,7 @@ from numtok.cli.output.printing import Format
 from numtok.data.tables.file import FORMATS, parsed, read_file
 from numtok.errors import UsageError
 from numtok.library.arguments import as_arguments, described, open_store, settings_of
-from numtok.library.frames import frames_as_files
+from numtok.library.frames import frame_named, frames_as_files
 from numtok.library.stored import StoredArtifact, stored
 from numtok.library.view import Shown
 from numtok.setting_names import note_renamed
@@ -54,10 +54,8 @@ def _command(work: Callable[[Config, Store, bool], Result]) -> Callable[..., Res
         *arguments: Any, store: str | Path | None = None, quiet: bool = True, **settings: Any
     ) -> Result:
         opened = _opened(store, [*arguments, *settings.values()], quiet)
-        with frames_as_files(config, arguments, settings, opened) as given:
-            parsed = _settings(config, given.arguments, given.settings)
-            result: Result = given.renamed(work(parsed, opened, quiet))
-            return result
+        with frames_as_files(config, arguments, settings, opened) as (given, named):
+            return work(_settings(config, given, named), opened, quiet)
 
     annotations = call.__annotations__
     update_wrapper(call, work)
@@ -328,6 +326,8 @@ def profile(config: ProfileConfig, store: Store, quiet: bool) -> Shown:
     pictures = None if config.html is None else FieldPictures()
     with Bar(quiet) as progress:
         profiled = run(config, store, progress, pictures)
+    profiled = frame_named(profiled, config.inputs)
+    config = frame_named(config, config.inputs)
     if config.html is not None and pictures is not None:
         _write_page(config.html, profile_page(profiled, pictures.found), store)
     return Shown(profiled, partial(print_profile, profiled, command_line(config)))
@@ -483,6 +483,7 @@ def race(config: RaceConfig, store: Store, quiet: bool) -> Shown:
 
     with Watching(quiet, config.seconds) as watching:
         finished = run(config, store, watching, watching.introduce)
+    finished = frame_named(finished, config.inputs)
     if config.html is not None:
         _write_page(config.html, race_page(finished, store.resolve), store)
     return Shown(finished, partial(print_race, finished, quiet=True), Format.MD)

@@ -105,4 +105,4 @@ def test_errors_name_the_frame(tmp_path: Path, says: Says) -> None:
             numtok.encode(frame, target="prize", scheme="xval", store=store)
     with pytest.raises(UsageError, match="model must be a string"):
         numtok.eval(FRAME, store=store)
-    assert not store.exists()
+    assert hidden(store) == []
