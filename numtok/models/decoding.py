@@ -47,7 +47,7 @@ class NumberReadings:
         return lengths
 
     def take(self, which: slice | NDArray[np.int64]) -> "NumberReadings":
-        """Return the numbers with the given indices, in their order."""
+        """Return the numbers ``which``, a slice or indices int64[k], in their order."""
         return NumberReadings(
             self.tokens[which],
             self.on_grammar[which],
