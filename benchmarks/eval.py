@@ -400,7 +400,7 @@ def measure(job: Job) -> Measured:
             return (by_prompts if job.way == "cached" else by_hand)(job, predictor)
         if job.way == "reading":
             # Both are frozen.
-            object.__setattr__(predictor._raw, "distributions", lambda *_: iter(()))
+            object.__setattr__(predictor.raw, "distributions", lambda *_: iter(()))
             object.__setattr__(predictor.reader, "score", without_score)
         literals = predictor.run(quiet, quiet).literals.tolist()
         return list(range(len(literals))), literals

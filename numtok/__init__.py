@@ -52,6 +52,7 @@ from numtok.version import __version__ as __version__
 #: The public names, and the object in ``numtok.library`` that is imported when one is first used.
 _PUBLIC = {
     "Codec": "codec:TextCodec",
+    "TextRegressor": "text_regressor:TextRegressor",
     "batch": "batch:batch",
     "check_visibility": "batch:check_visibility",
     "compare": "commands:compare",

@@ -15,6 +15,7 @@ import pyarrow as pa
 import torch
 from numpy.typing import ArrayLike, NDArray
 
+from numtok.data.tables.frames import frame_table, is_frame
 from numtok.declaration import in_python
 from numtok.encoding.normalizers.base import NORMALIZERS
 from numtok.errors import DataError, TrainingFailed, UsageError, unknown
@@ -147,7 +148,7 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         needed, because one is held out."""
         columns = self._columns(X, y, reset=True)
         target = self._target(y, columns)
-        with _named_as_here():
+        with named_as_here():
             preparation = self._prepared(columns, target)
             with oom_advice(f"--batch {self.batch}; use a smaller one, or a smaller --preset"):
                 self.fitted_ = preparation.finished()
@@ -157,10 +158,8 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         head = table_head(self.head)
         self._check_point()
         device = device_of(self.device)
-        recipe = FittingRecipe.of(self, seed=_seed(self.random_state))
-        # The state of PyTorch's global generator belongs to the caller and is restored.
-        own = {"cuda": [device], "mps": [0]}.get(device.type, [])
-        with torch.random.fork_rng(own, device_type="mps" if device.type == "mps" else "cuda"):
+        recipe = FittingRecipe.of(self, seed=seed_of(self.random_state))
+        with restored_generator(device):
             return Preparation.of(
                 columns,
                 target,
@@ -178,7 +177,7 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """Return the median, mean or mode of each row's distribution, float64[n], as chosen by
         ``point``."""
         columns = self._known(X)
-        with _named_as_here():
+        with named_as_here():
             self._check_point()
         return self._answers(columns, lambda predictive, part: getattr(predictive, self.point)())
 
@@ -200,7 +199,7 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     ) -> NDArray[np.float64]:
         """Return ``n`` independent samples from each row's distribution, float64[rows, n]."""
         check_scalar(n, "n", Integral, min_val=1)
-        rng = np.random.default_rng(_seed(random_state))
+        rng = np.random.default_rng(seed_of(random_state))
         return self._answers(self._known(X), lambda predictive, part: predictive.sample(n, rng))
 
     def log_density(self, X: Any, y: ArrayLike) -> NDArray[np.float64]:
@@ -217,7 +216,7 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self, columns: Features, answer: Callable[[Predictive, slice], NDArray[np.float64]]
     ) -> NDArray[np.float64]:
         """Apply ``answer`` to the predictive distributions, one block of rows at a time."""
-        with _named_as_here():
+        with named_as_here():
             self.fitted_.model.to(device_of(self.device))
         rows = np.arange(len(columns.numbers))
         answers = []
@@ -244,7 +243,7 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             input_name="X",
             estimator=self,
         )
-        if hasattr(X, "__arrow_c_stream__") and hasattr(X, "columns"):
+        if is_frame(X):
             validate_data(self, X, y, reset=reset, skip_check_array=True)
             columns, categorical = _of_frame(X, None if reset else self.is_categorical_)
             checked(columns.numbers, ensure_min_features=0 if columns.categories else 1)
@@ -278,14 +277,10 @@ def _of_frame(
 
     A column without values has the kind that it had in fit (``fitted_kinds``), or is a number.
     """
-    try:
-        table = pa.table(frame)
-    except pa.ArrowException as error:
-        raise ValueError(f"X cannot be read: {'; '.join(map(str, error.args))}") from None
-    names = table.column_names[: frame.shape[1]]  # pandas adds its index after them
+    with named_as_here():
+        table = frame_table(frame, "X")
     numbers, categories, categorical = [np.empty((table.num_rows, 0))], [], []
-    for index, name in enumerate(names):
-        column = table.column(index)
+    for index, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
         kind = column.type
         if pa.types.is_null(kind) and fitted_kinds is not None:
             is_category = bool(fitted_kinds[index])
@@ -307,7 +302,7 @@ def _of_frame(
     return Features(np.concatenate(numbers, axis=1), categories), np.array(categorical, np.bool_)
 
 
-def _seed(random_state: int | np.random.RandomState | None) -> int:
+def seed_of(random_state: int | np.random.RandomState | None) -> int:
     """Return ``random_state`` itself if it is an int, as for ``--seed``; otherwise draw a seed from
     it."""
     random = check_random_state(random_state)
@@ -317,7 +312,16 @@ def _seed(random_state: int | np.random.RandomState | None) -> int:
 
 
 @contextmanager
-def _named_as_here() -> Iterator[None]:
+def restored_generator(device: torch.device) -> Iterator[None]:
+    """Restore the state of PyTorch's global generator, which belongs to the caller, after the
+    block."""
+    own = {"cuda": [device], "mps": [0]}.get(device.type, [])
+    with torch.random.fork_rng(own, device_type="mps" if device.type == "mps" else "cuda"):
+        yield
+
+
+@contextmanager
+def named_as_here() -> Iterator[None]:
     """Translate option names in errors raised in the block to Python: ``--lr`` becomes
     ``learning_rate``.
 

@@ -135,7 +135,7 @@ class Predictor:
         one_pass = options.fill == PARALLEL or codec.scheme.tokens_per_number == 1
         #: All numbers that the scheme represents, if one forward pass gives their probabilities.
         self.support = listed(codec, loaded.model, self.grammar) if one_pass else None
-        self._raw = RawNumbers(codec, loaded.model, self.support)
+        self.raw = RawNumbers(codec, loaded.model, self.support)
         if options.point != "mode" and not self.has_distribution:
             raise UsageError(
                 f"--point {options.point} needs a predictive distribution, which this model does "
@@ -262,14 +262,14 @@ class Predictor:
     def _by_value_head(self, steps: DecodingStates, numbers: Ints) -> Predicted:
         """Predict with the distribution of a value head."""
         reading = self.reader.read(steps, keep_logits=splits_numbers(self.loaded.codec.scheme))
-        parts = self._raw.distributions(reading, self._calibrated(numbers))
+        parts = self.raw.distributions(reading, self._calibrated(numbers))
         return self._table(reading, self._scores(numbers, parts))
 
     def _by_support(self, steps: DecodingStates, numbers: Ints, tokens: Ints) -> Predicted:
         """Predict with the probabilities of all numbers that the scheme represents."""
         reading = self.reader.read(steps, keep_logits=True)
         token_nll = _per_token(self.reader.score(steps.true(), tokens), tokens)
-        scores = self._scores(numbers, self._raw.distributions(reading, ()))
+        scores = self._scores(numbers, self.raw.distributions(reading, ()))
         return self._table(reading, scores | {"token_nll": token_nll})
 
     def _by_path(self, steps: DecodingStates, numbers: Ints, tokens: Ints) -> Predicted:
@@ -318,10 +318,10 @@ class Predictor:
     def _table(self, reading: NumberReadings, scores: Mapping[str, Floats]) -> Predicted:
         """Return the decoded numbers, or the point predictions of the distributions, with their
         scores."""
-        values, literals, valid = self._raw.values(reading)
+        values, literals, valid = self.raw.values(reading)
         if not self._is_written:
             values = scores["values"]
-            literals, finite = self._raw.literals(values), np.isfinite(values)
+            literals, finite = self.raw.literals(values), np.isfinite(values)
             # A value head cannot output NaN or overflow: its token decides whether it is a number.
             valid = finite if self.loaded.model.value_head is None else finite & valid
         literals[~valid] = None
@@ -342,7 +342,7 @@ class Predictor:
         if isinstance(exact, Multiples):  # only the mantissa is bounded
             tailed = with_tails(exact.mantissa, model.scaling, self._train_count)
             return exact if tailed is exact.mantissa else replace(exact, mantissa=tailed)
-        return with_tails(exact, self._raw.scaling, self._train_count)
+        return with_tails(exact, self.raw.scaling, self._train_count)
 
     @property
     def _is_written(self) -> bool:
@@ -390,7 +390,7 @@ class Predictor:
         draws = []
         for draw in range(self.draws):
             reading = self.reader.read(steps, partial(uniforms, numbers, 0, "draws", draw))
-            values, _, valid = self._raw.values(reading)
+            values, _, valid = self.raw.values(reading)
             draws.append(np.where(valid, values, np.nan))
         return Drawn(np.column_stack(draws))
 

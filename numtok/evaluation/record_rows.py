@@ -24,13 +24,17 @@ def predict_records(
     ``predict`` predicts the rendered rows. Raises UsageError if a field of the template is missing
     or a name is reserved.
     """
-    rows = predict(_queries(read_records(path), template))
+    rows = predict(record_queries(read_records(path), template))
     predictions = (_of_targets(prediction, template.targets) for _, prediction in rows)
     columns = COLUMNS if calibrated is None else (*COLUMNS, *ENDS)
     yield from with_predictions(path, template.targets, columns, predictions)
 
 
-def _queries(records: Records, template: RowTemplate) -> Iterator[Query]:
+def record_queries(records: Records, template: RowTemplate) -> Iterator[Query]:
+    """Yield the text of each record, in which its targets are the numbers to predict.
+
+    Raises UsageError if a field of the template is missing.
+    """
     columns = [prompt.to_pylist() for prompt in template.prompts(records)]
     for row, pieces in enumerate(zip(*columns, strict=True)):
         text = HOLE.join([*pieces, ""])

@@ -269,7 +269,7 @@ class TextPredictor:
 
     def _numbers(self, rows: Sequence[Query], options: Options, note: Note) -> list[RowPrediction]:
         drafts = [_Draft.of(row) for row in rows]
-        whole = self._with_holes(rows, [draft.pieces for draft in drafts], note)
+        whole = self.with_holes(rows, [draft.pieces for draft in drafts], note)
         if not self.loaded.model.objective.causal:
             names = [name for draft in drafts for name in draft.names()]
             predicted = iter(self._targets(whole, names, options, note))
@@ -278,7 +278,7 @@ class TextPredictor:
         # A causal model predicts each number from the text before it, with its own predictions.
         while open_drafts := [draft for draft in drafts if draft.can_continue]:
             texts = [(draft.before, "") for draft in open_drafts]
-            samples = self._with_holes([draft.row for draft in open_drafts], texts)
+            samples = self.with_holes([draft.row for draft in open_drafts], texts)
             names = [draft.names()[0] for draft in open_drafts]
             numbers = self._targets(samples, names, options, note)
             for draft, number in zip(open_drafts, numbers, strict=True):
@@ -348,7 +348,7 @@ class TextPredictor:
             for number, *interval in zip(numbers, *(end.tolist() for end in ends), strict=True)
         ]
 
-    def _with_holes(
+    def with_holes(
         self, rows: Sequence[Query], texts: Sequence[Sequence[str]], note: Note | None = None
     ) -> EncodedSplit:
         """Encode rows whose holes become targets; ``texts`` are the pieces around the holes."""

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from transformers import GenerationMixin, PreTrainedConfig, PreTrainedModel
 from transformers.utils.generic import ModelOutput
 
-from numtok.encoding.codec import Codec
 from numtok.encoding.texts import Texts
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.labels import LabelOptions
@@ -24,7 +23,7 @@ from numtok.models.model import Model
 from numtok.models.trunks.base import CachedModule, TrunkCache
 from numtok.settings.predict import Config
 from numtok.stored_json import convert
-from numtok.training.model_json import Trained
+from numtok.training.model_files import ModelInMemory
 from numtok.training.transformers_folder import MODEL_TYPE, NETWORK, TransformersConfig, writes
 
 
@@ -253,8 +252,11 @@ class NumtokModel(PreTrainedModel):
                 draws=config.draws,
                 batch=config.batch,
             )
-        exported = _Exported(
-            str(self.name_or_path), self.network, tokenizer.codec, self._exported.trained
+        exported = ModelInMemory(
+            ref=str(self.name_or_path),
+            model=self.network,
+            codec=tokenizer.codec,
+            trained=self._exported.trained,
         )
         predictor = TextPredictor(exported, mode)
         rows = [Query.of_text(text) for text in Texts.of(texts).strings()]
@@ -323,13 +325,3 @@ class NumtokForCausalLM(NumtokModel, GenerationMixin):
 def _are_tokens(input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
     """Return bool[B, L]: True for tokens, False for padding."""
     return input_ids != PAD if attention_mask is None else attention_mask.bool()
-
-
-@dataclass(frozen=True)
-class _Exported:
-    """Exported model with the attributes that predictors need."""
-
-    ref: str
-    model: Model
-    codec: Codec
-    trained: Trained

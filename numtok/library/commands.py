@@ -8,13 +8,14 @@ command line.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, update_wrapper
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from numtok.cli.output.printing import Format
+from numtok.data.tables.file import FORMATS, parsed, read_file
 from numtok.errors import UsageError
 from numtok.library.arguments import as_arguments, described, open_store, settings_of
+from numtok.library.frames import frame_named, frames_as_files
 from numtok.library.stored import StoredArtifact, stored
 from numtok.library.view import Shown
 from numtok.setting_names import note_renamed
@@ -53,7 +54,9 @@ def _command(work: Callable[[Config, Store, bool], Result]) -> Callable[..., Res
     def call(
         *arguments: Any, store: str | Path | None = None, quiet: bool = True, **settings: Any
     ) -> Result:
-        return work(*_begun(config, arguments, settings, store, quiet), quiet)
+        opened = _opened(store, [*arguments, *settings.values()], quiet)
+        with frames_as_files(config, arguments, settings, opened) as (given, named):
+            return work(_settings(config, given, named), opened, quiet)
 
     annotations = call.__annotations__
     update_wrapper(call, work)
@@ -62,25 +65,25 @@ def _command(work: Callable[[Config, Store, bool], Result]) -> Callable[..., Res
     return described(config)(as_arguments(config)(call))
 
 
-def _begun(
-    config: type[Config],
-    arguments: Sequence[Any],
-    settings: Mapping[str, Any],
-    store: str | Path | None,
-    quiet: bool,
-) -> tuple[Config, Store]:
-    """Return the settings and the store; check first whether an HTML page can be written."""
+def _settings(
+    config: type[Config], arguments: Sequence[Any], settings: Mapping[str, Any]
+) -> Config:
+    """Return the settings, and check whether an HTML page can be written if one is wanted."""
     parsed = settings_of(config, arguments, settings)
     if (page := getattr(parsed, "html", None)) is not None:
         from numtok.cli.output.pages.write import check_page
 
         check_page(page)
+    return parsed
+
+
+def _opened(store: str | Path | None, arguments: Sequence[Any], quiet: bool) -> Store:
+    """Open a store: by default, that of the first artifact among the arguments."""
     if store is None:
-        every = [*arguments, *settings.values()]
-        nested = [item for value in every if isinstance(value, list | tuple) for item in value]
-        artifacts = [item for item in [*every, *nested] if isinstance(item, StoredArtifact)]
+        nested = [item for value in arguments if isinstance(value, list | tuple) for item in value]
+        artifacts = [item for item in [*arguments, *nested] if isinstance(item, StoredArtifact)]
         store = artifacts[0].store if artifacts else None
-    return parsed, open_store(store, quiet=quiet)
+    return open_store(store, quiet=quiet)
 
 
 def _result(artifact: Artifact | None, estimate: Any, store: Store) -> Any:
@@ -244,25 +247,33 @@ def eval(config: EvalConfig, store: Store, quiet: bool) -> Any:
 
 @_command
 def predict(config: PredictConfig, store: Store, quiet: bool) -> Any:
-    """Return the rows of a file with predictions. For texts in memory, use
+    """Return the rows of a file or a data frame with predictions. For texts in memory, use
     ``numtok.load(MODEL).predict(TEXTS)``.
 
     Returns
     -------
-    list of dict, or pyarrow.Table
-        For CSV and Parquet files, a table with prediction columns added. Otherwise the rows of the
-        file, each with a field ``predicted``.
+    pyarrow.Table or list of dict
+        For CSV and Parquet files and data frames, a table of the rows with prediction columns
+        added. For JSON Lines, the rows, each with a field ``predicted``.
+
+    Examples
+    --------
+    >>> numtok.predict(model, frame)["predicted"]
     """
     import msgspec
-    import pyarrow.csv
 
-    from numtok.data.tables.file import FORMATS
     from numtok.stages.predict import run
 
-    lines = list(run(config, store))
-    if config.file is not None and config.file.endswith(FORMATS):
-        return pyarrow.csv.read_csv(BytesIO(b"".join(lines)))
-    return list(map(msgspec.json.decode, lines))
+    lines = run(config, store)
+    if config.file is None or not config.file.endswith(FORMATS):
+        return list(map(msgspec.json.decode, lines))
+    table = parsed("predictions.csv", b"".join(lines))
+    if not config.file.endswith(".parquet"):
+        return table
+    rows = parsed(config.file, read_file(Path(config.file)))  # with its own types
+    for name in table.column_names[rows.num_columns :]:
+        rows = rows.append_column(name, table[name])
+    return rows
 
 
 @_command
@@ -336,6 +347,8 @@ def profile(config: ProfileConfig, store: Store, quiet: bool) -> Shown:
     pictures = None if config.html is None else FieldPictures()
     with Bar(quiet) as progress:
         profiled = run(config, store, progress, pictures)
+    profiled = frame_named(profiled, config.inputs)
+    config = frame_named(config, config.inputs)
     if config.html is not None and pictures is not None:
         _write_page(config.html, profile_page(profiled, pictures.found), store)
     return Shown(profiled, partial(print_profile, profiled, command_line(config)))
@@ -491,6 +504,7 @@ def race(config: RaceConfig, store: Store, quiet: bool) -> Shown:
 
     with Watching(quiet, config.seconds) as watching:
         finished = run(config, store, watching, watching.introduce)
+    finished = frame_named(finished, config.inputs)
     if config.html is not None:
         _write_page(config.html, race_page(finished, store.resolve), store)
     return Shown(finished, partial(print_race, finished, quiet=True), Format.MD)

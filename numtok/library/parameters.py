@@ -20,10 +20,13 @@ _METRICS = "Further metrics by spec, such as 'adjusted-r2,p=4'."
 _PUBLISHED = "Published results to show next to the report, such as 'xval/table3'."
 _INPUTS = (
     "Files (JSONL, plain or compressed, or Parquet), folders, S3 URLs, or data from "
-    ":func:`numtok.gen` or :func:`numtok.fetch`. 'SPLIT=PATH' assigns all rows of a file to a "
-    "split."
+    ":func:`numtok.gen` or :func:`numtok.fetch`; or a data frame. 'SPLIT=PATH' assigns all rows of "
+    "a file to a split."
 )
-_TABLE_INPUT = "Encoded data or a table: a REF, an object, or with ``target`` the path of a file."
+_TABLE_INPUT = (
+    "Encoded data or a table: a REF, an object, or with ``target`` the path of a file or a data "
+    "frame."
+)
 
 #: Keys are ``command.parameter``, or ``parameter`` for all commands without an entry of their own.
 DESCRIPTIONS: Mapping[str, str] = {
@@ -38,8 +41,13 @@ DESCRIPTIONS: Mapping[str, str] = {
     "explain.text": "Text in which to show the numbers, in place of a number.",
     "encode.like": "REF of encoded data whose codec and settings to reuse.",
     "inputs": _INPUTS,
+    "target": "Names of fields or columns to predict; rows become texts.",
+    "race.target": "Field or column to predict; for texts, the target to score.",
+    "table.target": "Column to predict.",
+    "fields": "With ``target``: fields of the text. Default: all others.",
+    "drop": "Fields or columns to leave out, such as an id.",
     "race.inputs": "Texts, as in :func:`numtok.encode`; or a table: its REF, or with ``target`` "
-    "the path of a CSV or Parquet file.",
+    "the path of a CSV, JSON Lines or Parquet file, or a data frame.",
     "race.schemes": "Specs to race: schemes for texts, heads for tables. Default: all that suit "
     "the data.",
     "not_numbers": "Zones without numbers: names ('ids', 'dates', 'times', 'smiles', 'urls', "
@@ -105,8 +113,9 @@ DESCRIPTIONS: Mapping[str, str] = {
     "figure.size": "Size in pixels, such as '800x600'.",
     "gen.task": "Name of the task. Its settings are further keyword arguments.",
     "gen.from_": "Field that the task reads (``temperature`` only).",
-    "predict.file": "File to predict: texts as JSONL, plain or compressed; tables as CSV or "
-    "Parquet, without the target.",
+    "predict.file": "Rows to predict: texts as JSONL, plain or compressed; or, without the target, "
+    "a CSV, JSON Lines or Parquet file or a data frame.",
+    "table.path": "CSV file with a header, Parquet file, or data frame.",
     "predict.text": "Texts to predict, in place of ``file``.",
     "probe.kind": "Kind of probe. Its settings are further keyword arguments.",
     "sweep.file": "Sweep file in TOML.",
@@ -115,7 +124,6 @@ DESCRIPTIONS: Mapping[str, str] = {
     "sweep.part": "'K/M': train only every M-th model, starting with the K-th, for job arrays. "
     "A call without ``part`` then compares all of them.",
     "features": "Columns to use as features. Default: all others.",
-    "drop": "Columns to leave out, such as an id.",
     "train.profile": "Path of a Chrome trace of 5 steps to write.",
     "train.log": "Also write metrics as event files: 'tensorboard:DIR'.",
     "train.target": "Column to predict, if ``data`` is a file.",

@@ -149,7 +149,7 @@ class PredictedNumbers:
         return html_table(head, rows) + (f"<p>and {left:,} more</p>" if left else "")
 
     def _first(self, count: int) -> "PredictedNumbers":
-        return replace(self, reading=self.reading.first(count), points=self.points[:count])
+        return replace(self, reading=self.reading.take(slice(count)), points=self.points[:count])
 
 
 def floats(values: Any, name: str, count: int | None = None) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ every other token in the vocabulary ends it.
 use local ids, which start at 0 for the scheme's first token.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -46,13 +46,33 @@ class NumberReadings:
         lengths: NDArray[np.int32] = (self.tokens >= 0).sum(axis=1, dtype=np.int32)
         return lengths
 
-    def first(self, count: int) -> "NumberReadings":
-        """Return the first ``count`` numbers."""
+    def take(self, which: slice | NDArray[np.int64]) -> "NumberReadings":
+        """Return the numbers ``which``, a slice or indices int64[k], in their order."""
         return NumberReadings(
-            self.tokens[:count],
-            self.on_grammar[:count],
-            None if self.logits is None else self.logits[:count],
-            None if self.parameters is None else self.parameters[:count],
+            self.tokens[which],
+            self.on_grammar[which],
+            None if self.logits is None else self.logits[which],
+            None if self.parameters is None else self.parameters[which],
+        )
+
+    @classmethod
+    def joined(cls, parts: "Sequence[NumberReadings]") -> "NumberReadings":
+        """Return the numbers of at least one part, one part after another.
+
+        If a part has logits, all have, and the same number of tokens per number.
+        """
+        width = max(part.tokens.shape[1] for part in parts)
+        tokens = [
+            np.pad(part.tokens, ((0, 0), (0, width - part.tokens.shape[1])), constant_values=-1)
+            for part in parts
+        ]
+        logits = [part.logits for part in parts if part.logits is not None]
+        parameters = [part.parameters for part in parts if part.parameters is not None]
+        return cls(
+            np.concatenate(tokens),
+            np.concatenate([part.on_grammar for part in parts]),
+            np.concatenate(logits) if logits else None,
+            torch.cat(parameters) if parameters else None,
         )
 
 

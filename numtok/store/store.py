@@ -38,6 +38,7 @@ _REF = re.compile(r"(?:([a-z0-9][a-z0-9._-]*)/)?([a-z0-9][a-z0-9._-]*)(?:@([0-9a
 _PREFIX = re.compile(r"[0-9a-f]{4,16}")
 
 
+SPOOL = ".spool-"  # prefix of the names of temporary folders
 #: Kinds of artifacts in a sentence, where they differ from ``a KIND``.
 _IN_WORDS = {"data": "unencoded data", "raw": "raw data", "encoded": "encoded data"}
 #: How to make one kind of artifact from another.
@@ -211,7 +212,7 @@ class Store:
         with files.reporting("read", self.root):
             new = not files.is_folder(self.root)
         with self._locked(self.root, token, "the spool"):
-            folder = self.root / f".spool-{token}"
+            folder = self.root / f"{SPOOL}{token}"
             try:
                 with files.reporting("write to", folder):
                     files.system.mkdir(folder)

@@ -85,6 +85,16 @@ class AskedModel(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ModelInMemory:
+    """A text model that belongs to no store. ``ref`` is its name in messages."""
+
+    ref: str
+    model: Model
+    codec: Codec
+    trained: Trained
+
+
+@dataclass(frozen=True, kw_only=True)
 class LoadedModel:
     """A text model that was loaded from an artifact.
 

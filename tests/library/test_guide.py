@@ -4,8 +4,10 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import numtok
 from tests import fakemodels
 
 one_thread = fakemodels.one_thread
@@ -52,6 +54,23 @@ def test_the_guide_to_a_model_of_ones_own_runs(
     assert "token" in first and "text 1" in second
 
 
+def check_estimator_section(names: dict[str, Any]) -> None:
+    assert np.median(names["scores"]) > 0.5
+    low, high = names["interval"][0]
+    assert low < high
+
+
+@pytest.mark.integration
+def test_the_sections_on_frames_and_scikit_learn_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    section = GUIDE.partition("A data frame (pandas")[2].partition("## As a model of transf")[0]
+    names: dict[str, Any] = {"numtok": numtok, "random": np.random.default_rng(0)}
+    run(section, names)
+    check_estimator_section(names)
+
+
 @no_gpu
 @pytest.mark.slow
 def test_the_guide_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,5 +80,6 @@ def test_the_guide_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyP
     names: dict[str, Any] = {}
     run(GUIDE, names)
     assert names["r2"] >= 0.99 and names["measured"]["eval_r2"] >= 0.99
+    check_estimator_section(names)
     assert names["report"].ref.startswith("arithmetic-xval-nano-test@")
     assert isinstance(names["row"].numbers[0]["value"], float)

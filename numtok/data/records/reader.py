@@ -109,7 +109,7 @@ def read_records(path: str) -> Records:
     if path.endswith(".csv"):
         return _of_csv(path, read_file(Path(path)))
     if path.endswith(".parquet"):
-        return _of_parquet(path, read_file(Path(path)))
+        return records_of(parsed(path, read_file(Path(path))), path)
     raise UsageError(f"{path}: unknown format; the name must end in {', '.join(FORMATS)}")
 
 
@@ -138,8 +138,11 @@ def _of_csv(path: str, data: bytes) -> Records:
     )
 
 
-def _of_parquet(path: str, data: bytes) -> Records:
-    table = parsed(path, data)
+def records_of(table: "pa.Table", path: str) -> Records:
+    """Return the rows of a table [n rows] as records. ``path`` is its name in messages.
+
+    Raises DataError if a column has no name or cannot be written as text.
+    """
     check_names(path, table.column_names)
     columns = [_strings(path, name, table[name]) for name in table.column_names]
     return Records(path=path, table=pa.table(columns, names=table.column_names))

@@ -199,17 +199,24 @@ def text_entries(profile: Profile, verdicts: Sequence[Verdict]) -> list[Entrant]
 
 
 def _plain_entrant(spec: str, scheme: Scheme) -> Entrant:
-    """Return a scheme with its usual settings.
+    """Return a scheme with its usual settings."""
+    if scheme.tokens_per_number is not None:
+        embedder = scheme.defaults.embedder
+        narrow = EMBEDDERS.checked_at(embedder)  # fits models of any width
+        return Entrant(scheme=spec, embedder=None if narrow == embedder else narrow)
+    return Entrant(scheme=spec, objective=objective_for(spec, scheme))
+
+
+def objective_for(spec: str, scheme: Scheme) -> str | None:
+    """Return the objective with which a scheme can predict numbers; None for the default.
 
     Schemes whose numbers vary in length are autoregressive: a masked model would have to know the
     length of the number it predicts. Such a scheme may have an objective of its own name.
     """
     if scheme.tokens_per_number is not None:
-        embedder = scheme.defaults.embedder
-        narrow = EMBEDDERS.checked_at(embedder)  # fits models of any width
-        return Entrant(scheme=spec, embedder=None if narrow == embedder else narrow)
+        return None
     own = name_in(spec)
-    return Entrant(scheme=spec, objective=own if own in OBJECTIVES else _LEFTWARD)
+    return own if own in OBJECTIVES else _LEFTWARD
 
 
 def _other_heads(default: str) -> Iterator[str]:

@@ -1,0 +1,46 @@
+"""Data frames of other libraries (pandas, polars, pyarrow, ...) as Arrow tables and as files."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from numtok.errors import DataError
+from numtok.files import Sink
+
+
+def is_frame(value: Any) -> bool:
+    """Return whether a value is a data frame: columns with names, in Arrow's exchange format."""
+    return hasattr(value, "__arrow_c_stream__") and (
+        hasattr(value, "columns") or hasattr(value, "schema")
+    )
+
+
+def frame_table(frame: Any, name: str = "frame") -> "pa.Table":
+    """Return a data frame as an Arrow table, without a pandas index.
+
+    Raises DataError, in which the frame is called ``name``, if a column has values of mixed types
+    or if two columns have the same name.
+    """
+    try:
+        table = pa.table(frame)
+    except (pa.ArrowException, ValueError) as error:
+        raise DataError(f"{name} cannot be read: {'; '.join(map(str, error.args))}") from None
+    if hasattr(frame, "shape"):
+        table = table.select(range(frame.shape[1]))  # pandas adds its index after the columns
+    return table.replace_schema_metadata(None)
+
+
+def write_frame(frame: Any, path: Path, name: str = "frame") -> None:
+    """Write a data frame as a Parquet file.
+
+    Raises DataError, in which the frame is called ``name``, if Parquet cannot store a column, and
+    the same errors as :func:`frame_table`.
+    """
+    table = frame_table(frame, name)
+    try:
+        with Sink(path) as sink:
+            pq.write_table(table, sink)
+    except pa.ArrowException as error:
+        raise DataError(f"{name} cannot be written as Parquet: {error}") from None
