@@ -42,7 +42,7 @@ def test_the_kinds_are_those_of_the_store() -> None:
     assert {one.name for one in KINDS.values()} == {
         *("manifest.json", "files.jsonl", "timing.json", "scheme.json", "model.json"),
         *("metrics.jsonl", "report.json", "probe.json", "table.json", "zarr.json"),
-        *("plan.json", "rounds.json"),
+        *("plan.json", "rounds.json", "template.json", "features.json"),
     }
 
 

@@ -38,8 +38,7 @@ tables.py           evaluation of table models
 tabular_rival.py     the baseline tabular, which reads all fields of records
 target_features.py  features for fitted baselines: the other numbers in a row
 text_baselines.py   baselines for numbers that read words: TF-IDF, boosted trees
-text_features.py    features of texts: TF-IDF weights and their main components
 text_states.py      hidden states of a frozen pretrained model for texts
 text_rows.py        predictions for rows of text with unknown numbers
-word_features.py     features of texts: TF-IDF weights and their main components
+word_features.py    features of texts: TF-IDF weights and their main components
 """

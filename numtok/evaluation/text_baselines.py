@@ -1,7 +1,7 @@
 """Baselines for targets that read the words of a row. They require scikit-learn.
 
 tfidf
-    Ridge regression on TF-IDF weights of the row's text, as in ``text_features``. Its strength and
+    Ridge regression on TF-IDF weights of the row's text, as in ``word_features``. Its strength and
     scale are chosen on a fifth of the training rows (see ``ridge``).
 boosted-text
     Gradient-boosted trees on the features of ``boosted`` and the main components of the TF-IDF

@@ -48,6 +48,8 @@ DESCRIPTIONS: Mapping[str, str] = {
     "drop": "Fields or columns to leave out, such as an id.",
     "race.inputs": "Texts, as in :func:`numtok.encode`; or a table: its REF, or with ``target`` "
     "the path of a CSV, JSON Lines or Parquet file, or a data frame.",
+    "race.models": "Frozen pretrained models for heads to read: 'hf:FOLDER_OR_ID', or the path of "
+    "a GGUF file.",
     "race.schemes": "Specs to race: schemes for texts, heads for tables. Default: all that suit "
     "the data.",
     "not_numbers": "Zones without numbers: names ('ids', 'dates', 'times', 'smiles', 'urls', "

@@ -25,4 +25,5 @@ sweep.py     a sweep file
 table.py     a table file and its target
 train.py     data, model, budget and optimizer
 _fields.py   settings that several commands share
+_rendering.py  settings that choose the target and the text of a row from fields of a file
 """

@@ -10,6 +10,7 @@ from typing import Any
 
 from numtok import cli
 from tests.cli.test_store_commands import ROOT
+from tests.fakepretrained import pretrained
 from tests.shell import Shell
 from tests.stages.test_fetch import folder_of_yacht
 
@@ -36,6 +37,7 @@ COMMANDS = (
     "score answers.jsonl --truth small --benchmark nupa",
     "score said.jsonl other.jsonl --require exact-match>=0 --rule strict",
     "fetch uci --set yacht --from copy",
+    "features t.csv --target y --model gpt2 --split validation=0.2,test=0.2 --name h",
     "ls",
     "show m",
     "lineage m",
@@ -88,6 +90,7 @@ def test_the_page_lists_the_commands_that_print_json() -> None:
 def test_each_command_prints_the_keys_of_the_page(numtok: Shell, tmp_path: Path) -> None:
     folder_of_yacht(tmp_path / "copy")
     (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{k},{k % 7}\n" for k in range(60)))
+    pretrained("gpt2", tmp_path / "gpt2")
     (tmp_path / "sweep.toml").write_text(
         '[gen]\ntask = "arithmetic"\nsamples = 60\nsplit = "test=0.2,validation=0.2"\n'
         '[encode]\nscheme = "p10"\n[train]\npreset = "nano,layers=1,width=16"\nsteps = 1\n'

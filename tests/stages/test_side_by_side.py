@@ -20,7 +20,7 @@ import pytest
 import torch
 
 from numtok.errors import DataError, UsageError
-from numtok.evaluation import table_rows, tables, text_rows
+from numtok.evaluation import reporting, table_rows, tables, text_rows
 from numtok.evaluation.devices import Devices, devices
 from numtok.settings.predict import Config as PredictConfig
 from numtok.stages import eval, predict, probe, table, train
@@ -68,7 +68,7 @@ def shared(two: Devices, monkeypatch: pytest.MonkeyPatch) -> None:
         with Workers(1) as one:
             yield two if device_count(asked, device) == 2 else Devices(one)
 
-    for stage in (eval, probe, text_rows, table_rows):
+    for stage in (reporting, probe, text_rows, table_rows):
         monkeypatch.setattr(stage, "devices", some)
     monkeypatch.setattr(text_rows, "_ROWS", 5)
     monkeypatch.setattr(table_rows, "AT_ONCE", 4)

@@ -26,6 +26,7 @@ from numtok.data.records.reader import Records
 from numtok.errors import DataError, UsageError, unknown
 from numtok.stored_json import StoredJson
 
+FORMAT = 1  # of template.json
 _LARGEST = 1e150  # its square, and so every variance, fits into a float64
 
 
@@ -40,6 +41,7 @@ class RowTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         True if the text is a single field, written without its name.
     """
 
+    format: int = FORMAT
     targets: list[str]
     fields: list[str]
     bare: bool = False
@@ -63,7 +65,7 @@ class RowTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         return pc.fill_null(line, "")
 
 
-TEMPLATE = StoredJson(name="template.json", kind=RowTemplate)
+TEMPLATE = StoredJson(name="template.json", kind=RowTemplate, newest=FORMAT)
 
 
 class RenderedRows(NamedTuple):

@@ -84,7 +84,7 @@ def _entered(config: Config, store: Store, progress: Progress) -> Entered:
     schemes, heads = _named(config.schemes)
     settings = replace(config, split=rule, schemes=tuple(schemes), preset=text_preset, models=())
     texts, rendered = rendering.as_texts(settings, store)
-    entered = enter_texts(texts, store, progress, has_splits=True)
+    entered = enter_texts(texts, store, progress, rendered_from=path)
     check_varies(path, name, _targets_by_split(rendered.artifact, name))
     verdicts, entries = entered.verdicts, entered.entries
     if config.schemes and not schemes:

@@ -23,17 +23,18 @@ _MOST_NAMED = 5  # fields in a message
 
 
 def enter_texts(
-    config: Config, store: Store, progress: Progress, has_splits: bool = False
+    config: Config, store: Store, progress: Progress, rendered_from: str | None = None
 ) -> Entered:
     """Profile texts, and return them with their candidates.
 
+    ``rendered_from`` is the file of records that the texts were rendered from, with splits.
     Raises UsageError if a setting does not apply to the texts, and DataError if the texts have no
     numbers to predict or too few rows.
     """
     if config.preset is not None:
         preset(config.preset)
     refuse(config, ("fields", "drop", "models"), "rows that are texts")
-    rule, name, split_notes = _rule(config, store, has_splits)
+    rule, name, split_notes = _rule(config, store, rendered_from is not None)
     progress(RaceProgress("", "reading the data"))
     profiled = profile.run(
         profile.Config(
@@ -49,7 +50,7 @@ def enter_texts(
         store,
         lambda what, done, total, rows: progress(RaceProgress("", what, done, total)),
     )
-    shown = ", ".join(config.inputs)
+    shown = rendered_from or ", ".join(config.inputs)
     if not profiled.numbers:
         raise DataError(
             ". ".join(

@@ -21,7 +21,7 @@ from numtok.stored_json import Natural, Positive, StoredJson
 
 Unit = Literal["steps", "epochs"]
 RACE = "race"  # the kind of artifact
-FORMAT = 2
+FORMAT = 1
 ETA = 3  # one in ETA candidates advances
 _SAFE = 0.9  # fraction of the remaining time that is planned; validation runs come on top
 _LAST = 0.5  # fraction of the training time for the last round

@@ -289,7 +289,9 @@ def test_what_it_cannot_do_is_told_in_one_line(
         ran = numtok("train", "texts-xval", "--preset", "bigru", "--steps", "1", *options)
         assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
         says(ran.err, "--preset bigru" if "--head" not in options else LABELS, *parts)
-    (tmp_path / "table.csv").write_text("a,b\n1,2\n3,4\n", "utf-8")
+    (tmp_path / "table.csv").write_text(
+        "a,b\n" + "".join(f"{n},{n % 7}\n" for n in range(40)), "utf-8"
+    )
     ran = numtok("train", "table.csv", "--target", "b", "--preset", "bigru")
     assert (ran.code, ran.out) == (2, "")
     [told] = ran.err.splitlines()[1:]

@@ -150,8 +150,9 @@ def test_a_table_races_with_boosted_trees_beside(table: tuple[Path, RaceResult])
     board = result.leaderboard
     assert board is not None
     baselines = {one.label for one in board.places if not one.is_model}
-    assert baselines == {"mean", "median", "linear", "boosted", "tuned boosting"}
-    assert board.baseline in ("boosted", "tuned boosting")  # y is no sum
+    trees = {"boosted", "tuned boosting", "tabular"}
+    assert baselines == {"mean", "median", "linear", *trees}
+    assert board.baseline in trees  # y is no sum
     assert result.planned is not None and {each.unit for each in result.planned.candidates} == {
         "epochs"
     }
