@@ -28,8 +28,8 @@ def tabular_rival(rows: Artifact, target: str, split: str) -> Rivals:
     """Return the predictions of the baseline for the rows of a split of rendered records.
 
     It is fitted to the train split, to the values and, if all are positive, to their logarithms;
-    the better one on the validation split is used. If skrub is not installed, there are no
-    predictions but a note.
+    the better one on the validation split is used. If skrub is not installed, the result has only a
+    note.
     """
     table = pq.read_table(rows.path / ROWS)
     splits = np.array(table["split"].to_pylist(), object)
