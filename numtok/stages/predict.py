@@ -51,19 +51,21 @@ def run(config: Config, store: Store, check: CheckApplies = no_options) -> Gener
     """
     model = store.resolve(config.model, kinds={MODEL})
     file = read_model_file(model)
-    calibrated = None if config.interval is None else _calibrated(config, model, file, store)
-    predict = partial(_predictions, config, model, file, note=store.note, calibrated=calibrated)
     if isinstance(file, TableModelFile):
         recipe = read_text_features(model.path)
         if recipe is None or _has_columns(config, recipe.template):
             check("tables", "a model of tables")
+            calibrated = _calibrated(config, model, file, store)
             yield from predict_table(config, model, file, store.note, calibrated=calibrated)
             return
         template = recipe.template
     else:
         check("texts", "a model of texts")
         template = Codec.read(model.path / SCHEME_FILE).template
-    if template is not None and _has_records(config, template):
+    of_records = template is not None and _has_records(config, template)
+    calibrated = _calibrated(config, model, file, store)  # after the checks: it may take minutes
+    predict = partial(_predictions, config, model, file, note=store.note, calibrated=calibrated)
+    if template is not None and of_records:
         yield from predict_records(str(config.file), template, predict, calibrated=calibrated)
         return
     for row, predictions in predict(None):
@@ -102,9 +104,11 @@ def _predictions(
 
 def _calibrated(
     config: Config, model: Artifact, file: TextModelFile | TableModelFile, store: Store
-) -> Calibrated:
-    """Calibrate intervals at ``config.interval`` on the data that the model was trained on."""
-    assert config.interval is not None
+) -> Calibrated | None:
+    """Calibrate intervals at ``config.interval`` on the data that the model was trained on; None if
+    no level is set."""
+    if config.interval is None:
+        return None
     data = training_data(model, None, store.find)
     names = {setting.name for setting in fields(Config)} & {
         setting.name for setting in fields(EvalConfig)

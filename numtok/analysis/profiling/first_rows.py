@@ -73,7 +73,7 @@ def text_cost(
 ) -> TextCost | None:
     """Fit the default text tokenizer as ``encode`` does, and tokenize the first rows.
 
-    None if there is no train split to fit it on, or no row has numbers.
+    None if there is no train split to fit it on, or rows have no numbers.
     """
     if not counts.splits[TRAIN] or not counts.rows_with_numbers:
         return None

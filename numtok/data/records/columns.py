@@ -1,6 +1,6 @@
 """Kinds of columns: numbers, dates, categories, free text or ids.
 
-The kind of a column depends only on its values. It is printed before training.
+The kind of a column depends on its values and, for ids, on its name. It is printed before training.
 """
 
 from typing import Any, Literal, NamedTuple

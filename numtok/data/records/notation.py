@@ -11,6 +11,8 @@ import pyarrow.compute as pc
 
 _EXPONENT = r"([eE][+-]?[0-9]+)?"
 _SPACES = r"\x{20}\x{a0}\x{202f}"
+_APOSTROPHES = _SPACES + "'"
+_DOT = r"\."
 
 
 class Notation(NamedTuple):
@@ -51,9 +53,9 @@ def _plain(decimal: str) -> str:
     return rf"[+-]?([0-9]+{decimal}?[0-9]*|{decimal}[0-9]+){_EXPONENT}"
 
 
-DEFAULT = Notation(_plain(r"\."), "", ".", "")
-_POINT, _COMMA = _plain(r"\."), _plain(",")
-_THOUSANDS = f"({_grouped(',', chr(92) + '.')}|{_POINT})"
+_POINT, _COMMA = _plain(_DOT), _plain(",")
+DEFAULT = Notation(_POINT, "", ".", "")
+_THOUSANDS = f"({_grouped(',', _DOT)}|{_POINT})"
 _CURRENCY = r"[$\x{20ac}\x{a3}\x{a5}]"
 #: Notations in the order in which they are tried on the columns of a file with decimal points.
 WITH_POINT = (
@@ -66,8 +68,8 @@ WITH_POINT = (
         "currency signs",
     ),
     Notation(
-        f"({_grouped(_SPACES + chr(39), chr(92) + '.')}|{_POINT})",
-        rf"[{_SPACES}']",
+        f"({_grouped(_APOSTROPHES, _DOT)}|{_POINT})",
+        f"[{_APOSTROPHES}]",
         ".",
         "thousands separated by spaces or apostrophes",
     ),
@@ -76,7 +78,7 @@ WITH_POINT = (
 WITH_COMMA = (
     Notation(_COMMA, "", ",", "decimal commas"),
     Notation(
-        rf"({_grouped(chr(92) + '.' + _SPACES, ',')}|{_COMMA})",
+        rf"({_grouped(_DOT + _SPACES, ',')}|{_COMMA})",
         rf"[.{_SPACES}]",
         ",",
         "decimal commas and thousands separators",

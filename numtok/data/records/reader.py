@@ -64,10 +64,8 @@ class Records:
 
         Raises UsageError if the file has no such column.
         """
-        notation, values = (
-            self.columns[name].notation if name in self.names else None,
-            self.column(name),
-        )
+        values = self.column(name)
+        notation = self.columns[name].notation
         return values if notation is None else notation.plain(values)
 
     @cached_property
@@ -99,8 +97,8 @@ def read_records(path: str) -> Records:
     """Read the records of a file.
 
     Fields of nested JSON objects have dotted names (``specs.ram``), and JSON arrays are strings.
-    Missing are null, empty CSV cells and words such as NA (Arrow's rule). Raises UsageError if the
-    file is not found or its name has another ending, and DataError if it cannot be read.
+    Null, empty CSV cells and words such as NA are missing values (Arrow's rule). Raises UsageError
+    if the file is not found or its name has another ending, and DataError if it cannot be read.
     """
     if is_stdin(path):
         raise UsageError("records cannot be read from standard input. Pass a file")

@@ -32,6 +32,7 @@ from numtok.data.records.template import (
 )
 from numtok.errors import DataError, NumtokError
 from numtok.files import Sink
+from numtok.names import join_names
 from numtok.store.artifact import DATA, Artifact, Parent
 from numtok.store.draft import Draft
 
@@ -219,8 +220,9 @@ def _command(rendering: Rendering, template: RowTemplate) -> list[str]:
     if template.bare:
         command += ["--text-field", template.fields[0]]
     else:
-        command += ["--fields", ",".join(template.fields)]
-    return command + (["--split", rendering.split] if rendering.split else [])
+        command += ["--fields", join_names(template.fields)]
+    command += ["--split", rendering.split] if rendering.split else []
+    return command + (["--on-error", "skip"] if rendering.skip else [])
 
 
 def _write(

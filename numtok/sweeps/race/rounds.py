@@ -236,11 +236,10 @@ class Rounds:
 
     def _artifacts_of_rivals(self) -> list[Artifact]:
         """Return the table of columns, if there is one, and the texts in one encoding."""
-        columns = [
-            each for each in self.data.values() if each.kind == TABLE and not _is_states(each)
-        ]
-        texts = [each for each in self.data.values() if each.kind != TABLE]
-        return [*columns[:1], *texts[:1]] or [*self.data.values()][:1]
+        data = list(self.data.values())
+        columns = [each for each in data if each.kind == TABLE and not _is_states(each)]
+        texts = [each for each in data if each.kind != TABLE]
+        return [*columns[:1], *texts[:1]] or data[:1]
 
     def _result(self, entries: Sequence[RaceEntry], current: Round) -> RoundResult:
         """Return the result of a round; each entry keeps its best rate."""
