@@ -7,10 +7,10 @@ column. One line per method and run is appended to a CSV; a run that is there al
 so a stopped measurement goes on.
 
     python pipelines/real-sets.py --out sets
-    python pipelines/interval-coverage.py sets/films.csv --target Rating --drop imdbID --out coverage.csv
-    python pipelines/interval-coverage.py sets/films.csv --target Rating --drop imdbID --time Released \\
-        --out coverage.csv
-    python pipelines/interval-coverage.py --out coverage.csv --format md
+    measure() { python pipelines/interval-coverage.py --out coverage.csv "$@"; }
+    measure sets/films.csv --target Rating --drop imdbID --text
+    measure sets/films.csv --target Rating --drop imdbID --text --time Released
+    measure --format md
 """
 
 import argparse
