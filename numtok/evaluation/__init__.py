@@ -2,6 +2,7 @@
 
 answer_scores/      scores of the numbers in generated answers, of any model
 comparison/         comparison of reports: experiments, seeds, requirements, published tables
+fidelity/           verdicts on the results that papers print, from measurements in files
 published/          numbers printed in papers, with caveats; one TOML file per table
 answers.py          evaluation of models that write whole answers
 baselines.py        baselines for numbers: mean, nearest, linear, ...

@@ -1,0 +1,124 @@
+"""Prints how the papers' results compare with our measurements."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from numtok.cli.output.printing import Format, Part, Sheet, print_result
+from numtok.evaluation.fidelity.counts import Contradiction, Fidelity, JudgedClaim, TableCounts
+from numtok.evaluation.fidelity.verdicts import SEEDED, Judgment, Verdict, tie_limits
+
+COLUMNS = Judgment.__struct_fields__
+_INTRODUCTION = """\
+# Fidelity
+
+What the tables of four papers print, and what numtok measured. `numtok fidelity --format md` \
+writes this page from [papers](papers) and [claims.toml](claims.toml)."""
+
+
+def print_fidelity(fidelity: Fidelity, format: Format) -> None:
+    """Print counts per table. Markdown also has the contradictions and the statements, CSV one row
+    per ordering, and JSON everything."""
+    records = map(msgspec.structs.asdict, fidelity.pairs)
+    print_result(format, fidelity, COLUMNS, records, _parts(fidelity, page=format is Format.MD))
+
+
+def _parts(fidelity: Fidelity, *, page: bool) -> Iterator[Part]:
+    if page:
+        yield [_INTRODUCTION]
+    rows = [_row(table) for table in (*fidelity.tables, fidelity.total)]
+    yield Sheet("Orderings", ("table", "printed", *map(str, Verdict)), rows)
+    yield [_summary(fidelity.total), _method()]
+    if not page:
+        yield _claims(fidelity.claims)
+        return
+    yield ["## Contradicted orderings"]
+    yield _contradictions(fidelity.contradictions)
+    yield ["## Statements in words"]
+    yield Sheet(
+        "",
+        ("paper", "statement", "where", "printed", "measured", "verdict", "why"),
+        [
+            [
+                judged.claim.paper,
+                judged.claim.claim,
+                judged.claim.where,
+                judged.claim.printed,
+                "; ".join([judged.claim.measured, *map(_measured, judged.judgments)]).strip("; "),
+                judged.verdict.value,
+                judged.claim.why,
+            ]
+            for judged in fidelity.claims
+        ],
+    )
+
+
+def _row(counts: TableCounts) -> list[object]:
+    return [counts.table, counts.printed, *counts.verdicts.values()]
+
+
+def _summary(total: TableCounts) -> str:
+    decided = sum(total.verdicts[verdict] for verdict in (Verdict.REPRODUCED, Verdict.CONTRADICTED))
+    ties, seeded = total.verdicts[Verdict.TIE], total.seeded
+    return (
+        f"Several seeds in the setting of the paper: {seeded:,} of {total.printed:,}. Of these, "
+        f"{_share(decided + ties, seeded)} are decided or tied. "
+        f"{_share(total.verdicts[Verdict.REPRODUCED], decided)} of the decided are reproduced."
+    )
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / whole:.0%}" if whole else "none"
+
+
+def _method() -> str:
+    decades = tie_limits()["decades"]
+    return (
+        "An ordering is a pair of different values that a table prints, in one column, or for one "
+        "data set where the columns are heads. Intervals are Welch's over seeds. Reproduced and "
+        "contradicted: the interval excludes 0. Tie: it contains 0 and lies within the limits of "
+        "the metric (ties.toml), such as 0.01 for R2. Values that span two decades are compared "
+        f"by log10, with the limit {decades:g}. Of several budgets, that with the most seeds "
+        "counts, then the largest."
+    )
+
+
+def _claims(claims: Sequence[JudgedClaim]) -> Sheet:
+    rows: list[list[object]] = []
+    for paper in dict.fromkeys(judged.claim.paper for judged in claims):
+        verdicts = [judged.verdict for judged in claims if judged.claim.paper == paper]
+        rows.append([paper, len(verdicts), *map(verdicts.count, Verdict)])
+    return Sheet("Statements in words", ("paper", "statements", *map(str, Verdict)), rows)
+
+
+def _contradictions(found: Sequence[Contradiction]) -> Sheet:
+    return Sheet(
+        "",
+        ("table", "where", "printed", "measured difference", "seeds", "why"),
+        [
+            [
+                each.judgment.table,
+                each.judgment.where,
+                f"{each.judgment.higher} > {each.judgment.lower}",
+                _interval(each.judgment),
+                each.judgment.seeds,
+                each.why,
+            ]
+            for each in found
+        ],
+    )
+
+
+def _measured(judgment: Judgment) -> str:
+    difference = "" if judgment.difference is None else f" {_interval(judgment)}"
+    seeds = f", {judgment.seeds} seeds" if judgment.verdict in SEEDED else ""
+    pair = f"{judgment.higher} - {judgment.lower} ({judgment.where})"
+    return f"{pair}:{difference} ({judgment.verdict}{seeds})"
+
+
+def _interval(judgment: Judgment) -> str:
+    unit = " decades" if judgment.logarithmic else ""
+    value = f"{judgment.difference:.3g}"
+    if judgment.low is not None:
+        value += f" [{judgment.low:.3g}, {judgment.high:.3g}]"
+    return value + unit

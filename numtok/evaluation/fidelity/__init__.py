@@ -1,0 +1,8 @@
+"""How our measurements of published tables compare with what the papers print.
+
+claims.py     statements of the papers in words, and the orderings that decide them
+counts.py     all verdicts: per pair, per table and per claim
+measured.py   measurements stored as CSV files, pooled over seeds
+ties.toml     per metric, the largest difference that counts as a tie
+verdicts.py   verdicts on printed orderings
+"""
