@@ -18,13 +18,6 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
     from pathlib import Path
 
     from numtok.cli.output.fidelity import print_fidelity
-    from numtok.errors import UsageError
     from numtok.evaluation.fidelity.counts import read_fidelity
 
-    folder = Path(settings.folder)
-    if not folder.is_dir():
-        raise UsageError(
-            f"folder {folder} not found. Run the command in a clone of numtok, or name "
-            "its folder docs/results"
-        )
-    print_fidelity(read_fidelity(folder), format)
+    print_fidelity(read_fidelity(Path(settings.folder)), format)

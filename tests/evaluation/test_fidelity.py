@@ -16,27 +16,27 @@ from numtok.errors import DataError
 from numtok.evaluation.fidelity.counts import read_fidelity
 from numtok.evaluation.fidelity.measured import (
     COLUMNS,
-    Measurement,
+    MeasuredLine,
     Pooled,
     by_cell,
     pool,
     read_measurements,
 )
 from numtok.evaluation.fidelity.orderings import printed_orderings
-from numtok.evaluation.fidelity.verdicts import Judgment, Verdict, judge, tie_limits, welch
+from numtok.evaluation.fidelity.verdicts import Judgment, OrderingVerdict, judge, tie_limits, welch
 from numtok.evaluation.published import names, published
 from tests.shell import Shell
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def line(row: str, value: float, sd: float = 0.01, **other: Any) -> Measurement:
+def line(row: str, value: float, sd: float = 0.01, **other: Any) -> MeasuredLine:
     place = {"table": "xval/table3", "column": "2 operands", "setting": "paper", "source": "test"}
     numbers: dict[str, Any] = {"value": value, "sd": sd, "n": 3, "examples": 100}
-    return Measurement(row=row, **{**place, **numbers, **other})
+    return MeasuredLine(row=row, **{**place, **numbers, **other})
 
 
-def judged(*lines: Measurement, column: str = "2 operands") -> Judgment:
+def judged(*lines: MeasuredLine, column: str = "2 operands") -> Judgment:
     """Return the judgment on xval > p10 in Table 3 of xVal."""
     [pair] = [
         pair
@@ -49,17 +49,21 @@ def judged(*lines: Measurement, column: str = "2 operands") -> Judgment:
 @pytest.mark.parametrize(
     ("xval", "p10", "verdict"),
     [
-        ({"value": 0.99}, {"value": 0.9}, Verdict.REPRODUCED),
-        ({"value": 0.8}, {"value": 0.9}, Verdict.CONTRADICTED),
-        ({"value": 0.9001, "sd": 1e-4}, {"value": 0.9, "sd": 1e-3}, Verdict.TIE),
-        ({"value": 0.95, "sd": 0.2}, {"value": 0.9}, Verdict.UNDECIDED),
-        ({"value": 0.99, "n": 1, "sd": 0}, {"value": 0.9}, Verdict.ONE_SEED),
-        ({"value": 0.99, "setting": "ar"}, {"value": 0.9, "setting": "ar"}, Verdict.OTHER_SETTING),
-        ({"value": 0.99, "setting": "ar"}, {"value": 0.9}, Verdict.NOT_RUN),
-        ({"value": 0.99, "examples": 50}, {"value": 0.9}, Verdict.NOT_RUN),
+        ({"value": 0.99}, {"value": 0.9}, OrderingVerdict.REPRODUCED),
+        ({"value": 0.8}, {"value": 0.9}, OrderingVerdict.CONTRADICTED),
+        ({"value": 0.9001, "sd": 1e-4}, {"value": 0.9, "sd": 1e-3}, OrderingVerdict.TIE),
+        ({"value": 0.95, "sd": 0.2}, {"value": 0.9}, OrderingVerdict.UNDECIDED),
+        ({"value": 0.99, "n": 1, "sd": 0}, {"value": 0.9}, OrderingVerdict.ONE_SEED),
+        (
+            {"value": 0.99, "setting": "ar"},
+            {"value": 0.9, "setting": "ar"},
+            OrderingVerdict.OTHER_SETTING,
+        ),
+        ({"value": 0.99, "setting": "ar"}, {"value": 0.9}, OrderingVerdict.NOT_RUN),
+        ({"value": 0.99, "examples": 50}, {"value": 0.9}, OrderingVerdict.NOT_RUN),
     ],
 )
-def test_verdicts(xval: dict[str, Any], p10: dict[str, Any], verdict: Verdict) -> None:
+def test_verdicts(xval: dict[str, Any], p10: dict[str, Any], verdict: OrderingVerdict) -> None:
     assert judged(line("xval", **xval), line("p10", **p10)).verdict is verdict
 
 
@@ -69,9 +73,11 @@ def test_the_budget_with_most_seeds_counts_then_the_largest() -> None:
     assert judged(*lines).examples == 200
     lines += [line("xval", 0.99, sd=0, n=1, examples=100), line("p10", 0.9, n=4, examples=100)]
     most = judged(*lines)
-    assert (most.examples, most.seeds, most.verdict) == (100, 4, Verdict.REPRODUCED)
+    assert (most.examples, most.seeds, most.verdict) == (100, 4, OrderingVerdict.REPRODUCED)
     other = [line("xval", 0.1, n=9, setting="ar"), line("p10", 0.9, n=9, setting="ar")]
-    assert judged(*lines, *other).verdict is Verdict.REPRODUCED, "the paper's setting counts"
+    assert judged(*lines, *other).verdict is OrderingVerdict.REPRODUCED, (
+        "the paper's setting counts"
+    )
 
 
 def test_pooled_lines_are_those_of_all_seeds() -> None:

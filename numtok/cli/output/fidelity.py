@@ -6,13 +6,13 @@ import msgspec
 
 from numtok.cli.output.printing import Format, Part, Sheet, print_result
 from numtok.evaluation.fidelity.counts import Contradiction, Fidelity, JudgedClaim, TableCounts
-from numtok.evaluation.fidelity.verdicts import SEEDED, Judgment, Verdict, tie_limits
+from numtok.evaluation.fidelity.verdicts import SEEDED, Judgment, OrderingVerdict, tie_limits
 
 COLUMNS = Judgment.__struct_fields__
 _INTRODUCTION = """\
 # Fidelity
 
-What the tables of four papers print, and what numtok measured. `numtok fidelity --format md` \
+The results of four papers, compared with measurements of numtok. `numtok fidelity --format md` \
 writes this page from [papers](papers) and [claims.toml](claims.toml)."""
 
 
@@ -27,7 +27,7 @@ def _parts(fidelity: Fidelity, *, page: bool) -> Iterator[Part]:
     if page:
         yield [_INTRODUCTION]
     rows = [_row(table) for table in (*fidelity.tables, fidelity.total)]
-    yield Sheet("Orderings", ("table", "printed", *map(str, Verdict)), rows)
+    yield Sheet("Orderings", ("table", "printed", *map(str, OrderingVerdict)), rows)
     yield [_summary(fidelity.total), _method()]
     if not page:
         yield _claims(fidelity.claims)
@@ -58,12 +58,14 @@ def _row(counts: TableCounts) -> list[object]:
 
 
 def _summary(total: TableCounts) -> str:
-    decided = sum(total.verdicts[verdict] for verdict in (Verdict.REPRODUCED, Verdict.CONTRADICTED))
-    ties, seeded = total.verdicts[Verdict.TIE], total.seeded
+    reproduced, ties = (
+        total.verdicts[verdict] for verdict in (OrderingVerdict.REPRODUCED, OrderingVerdict.TIE)
+    )
+    decided = reproduced + total.verdicts[OrderingVerdict.CONTRADICTED]
     return (
-        f"Several seeds in the setting of the paper: {seeded:,} of {total.printed:,}. Of these, "
-        f"{_share(decided + ties, seeded)} are decided or tied. "
-        f"{_share(total.verdicts[Verdict.REPRODUCED], decided)} of the decided are reproduced."
+        f"Several seeds in the setting of the paper: {total.seeded:,} of {total.printed:,}. Of "
+        f"these, {_share(decided + ties, total.seeded)} are decided or tied. "
+        f"{_share(reproduced, decided)} of the decided are reproduced."
     )
 
 
@@ -87,8 +89,8 @@ def _claims(claims: Sequence[JudgedClaim]) -> Sheet:
     rows: list[list[object]] = []
     for paper in dict.fromkeys(judged.claim.paper for judged in claims):
         verdicts = [judged.verdict for judged in claims if judged.claim.paper == paper]
-        rows.append([paper, len(verdicts), *map(verdicts.count, Verdict)])
-    return Sheet("Statements in words", ("paper", "statements", *map(str, Verdict)), rows)
+        rows.append([paper, len(verdicts), *map(verdicts.count, OrderingVerdict)])
+    return Sheet("Statements in words", ("paper", "statements", *map(str, OrderingVerdict)), rows)
 
 
 def _contradictions(found: Sequence[Contradiction]) -> Sheet:

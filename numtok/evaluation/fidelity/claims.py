@@ -14,7 +14,7 @@ A statement without such orderings has not been run, or only in another setting:
     [[causes]]
     table = "xval/table3"
     where = "4 operands"
-    why = "The operands are small beside the largest answer, which sets xVal's scale."
+    why = "xVal scales by the largest answer, so the operands become tiny."
 """
 
 import tomllib
@@ -24,12 +24,12 @@ from typing import Literal
 import msgspec
 
 from numtok.errors import DataError
-from numtok.evaluation.fidelity.measured import Cell
+from numtok.evaluation.fidelity.measured import Place
 from numtok.evaluation.fidelity.orderings import Ordering, is_logarithmic
 from numtok.evaluation.published import published
 
 
-class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class OrderingCheck(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An ordering that a statement implies: ``higher`` and ``lower`` are rows of ``column``, or
     columns of ``row``."""
 
@@ -58,7 +58,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             for row in table.rows.values()
             if columns[0].name in row
         ]
-        high, low = (Cell(self.table, row, column) for row, column in cells)
+        high, low = (Place(self.table, row, column) for row, column in cells)
         values = (printed[0], printed[1]) if len(printed) == 2 else None
         return Ordering(high, low, columns[0].metric, values, is_logarithmic(whole))
 
@@ -69,7 +69,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     where, claim, printed
         Place in the paper, the statement in our words, and the numbers that the paper gives.
     measured, source
-        What numtok measured, and the data that it rests on.
+        Result of numtok, and the data that it rests on.
     checks
         Orderings that the statement implies.
     verdict
@@ -84,7 +84,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     printed: str = ""
     measured: str = ""
     source: str = ""
-    checks: list[Check] = []
+    checks: list[OrderingCheck] = []
     verdict: Literal["not run", "other setting"] | None = None
     why: str = ""
 

@@ -6,22 +6,23 @@ from pathlib import Path
 
 import msgspec
 
+from numtok.errors import UsageError
 from numtok.evaluation.fidelity.claims import Claim, Claims, read_claims
 from numtok.evaluation.fidelity.measured import Measured, by_cell, read_measurements
 from numtok.evaluation.fidelity.orderings import printed_orderings
-from numtok.evaluation.fidelity.verdicts import SEEDED, Judgment, Verdict, judge
+from numtok.evaluation.fidelity.verdicts import SEEDED, Judgment, OrderingVerdict, judge
 from numtok.evaluation.published import names
 
 OPEN = "open"
 #: How the verdicts on the orderings of one statement combine: the first that occurs decides.
 _WORST_FIRST = (
-    Verdict.CONTRADICTED,
-    Verdict.UNDECIDED,
-    Verdict.TIE,
-    Verdict.ONE_SEED,
-    Verdict.OTHER_SETTING,
-    Verdict.NOT_RUN,
-    Verdict.REPRODUCED,
+    OrderingVerdict.CONTRADICTED,
+    OrderingVerdict.UNDECIDED,
+    OrderingVerdict.TIE,
+    OrderingVerdict.ONE_SEED,
+    OrderingVerdict.OTHER_SETTING,
+    OrderingVerdict.NOT_RUN,
+    OrderingVerdict.REPRODUCED,
 )
 
 
@@ -42,7 +43,7 @@ class JudgedClaim(msgspec.Struct, frozen=True, kw_only=True):
     """A statement, its verdict, and the verdicts on its orderings."""
 
     claim: Claim
-    verdict: Verdict
+    verdict: OrderingVerdict
     judgments: list[Judgment]
 
 
@@ -71,8 +72,14 @@ def read_fidelity(folder: Path) -> Fidelity:
     """Judge all printed orderings by the measurements in ``folder/papers``, and the statements in
     ``folder/claims.toml``.
 
-    Raises DataError if a file is wrong, and OSError if one cannot be read.
+    Raises UsageError if the folder does not exist, DataError if a file is wrong, and OSError if one
+    cannot be read.
     """
+    if not folder.is_dir():
+        raise UsageError(
+            f"folder {folder} not found. Run the command in a clone of numtok, or name its folder "
+            "docs/results"
+        )
     measured = by_cell(read_measurements(folder / "papers"))
     claims = read_claims(folder / "claims.toml")
     pairs = [judge(ordering, measured) for name in names() for ordering in printed_orderings(name)]
@@ -84,7 +91,7 @@ def read_fidelity(folder: Path) -> Fidelity:
         contradictions=[
             Contradiction(judgment=pair, why=_cause(pair, claims))
             for pair in pairs
-            if pair.verdict is Verdict.CONTRADICTED
+            if pair.verdict is OrderingVerdict.CONTRADICTED
         ],
         claims=[_judge_claim(claim, measured) for claim in claims.claims],
     )
@@ -92,7 +99,7 @@ def read_fidelity(folder: Path) -> Fidelity:
 
 def _counts(name: str, pairs: Sequence[Judgment]) -> TableCounts:
     found = Counter(pair.verdict for pair in pairs)
-    verdicts = {verdict.value: found[verdict] for verdict in Verdict}
+    verdicts = {verdict.value: found[verdict] for verdict in OrderingVerdict}
     return TableCounts(table=name, printed=len(pairs), verdicts=verdicts)
 
 
@@ -106,7 +113,7 @@ def _cause(pair: Judgment, claims: Claims) -> str:
 
 def _judge_claim(claim: Claim, measured: Measured) -> JudgedClaim:
     if claim.verdict is not None:
-        return JudgedClaim(claim=claim, verdict=Verdict(claim.verdict), judgments=[])
+        return JudgedClaim(claim=claim, verdict=OrderingVerdict(claim.verdict), judgments=[])
     judgments = [judge(check.ordering(), measured) for check in claim.checks]
     verdicts = {judgment.verdict for judgment in judgments}
     verdict = next(verdict for verdict in _WORST_FIRST if verdict in verdicts)

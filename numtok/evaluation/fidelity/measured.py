@@ -25,7 +25,7 @@ COLUMNS = ("table", "row", "column", "setting", "examples", "n", "value", "sd", 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measurement:
+class MeasuredLine:
     """One line of a file.
 
     examples
@@ -33,7 +33,7 @@ class Measurement:
     n, value, sd
         Number of seeds, their mean and their standard deviation (0 for one seed).
     source
-        Where the numbers come from, such as a commit of RESULTS or a sweep.
+        Origin of the numbers, such as a commit of RESULTS or a sweep.
     """
 
     table: str
@@ -47,7 +47,7 @@ class Measurement:
     source: str
 
 
-class Cell(NamedTuple):
+class Place(NamedTuple):
     """Place of a measurement: name of the table, row and column."""
 
     table: str
@@ -63,7 +63,7 @@ class Pooled(NamedTuple):
     sd: float
 
 
-def read_measurements(folder: Path) -> list[Measurement]:
+def read_measurements(folder: Path) -> list[MeasuredLine]:
     """Read all files ``PAPER.csv`` in a folder, with tables named ``PAPER/TABLE``.
 
     Raises DataError, with file and line, if a value is missing or wrong, or if published tables
@@ -74,7 +74,7 @@ def read_measurements(folder: Path) -> list[Measurement]:
     return [line for path in paths for line in _read(path)]
 
 
-def _read(path: Path) -> Iterator[Measurement]:
+def _read(path: Path) -> Iterator[MeasuredLine]:
     with path.open(encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file, strict=True)
         if tuple(reader.fieldnames or ()) != COLUMNS:
@@ -82,7 +82,7 @@ def _read(path: Path) -> Iterator[Measurement]:
         for line in reader:
             where = f"{path}:{reader.line_num}"
             try:
-                measured = Measurement(
+                measured = MeasuredLine(
                     table=f"{path.stem}/{line['table']}",
                     row=line["row"],
                     column=line["column"],
@@ -99,7 +99,7 @@ def _read(path: Path) -> Iterator[Measurement]:
             yield measured
 
 
-def _check(line: Measurement, where: str, *, has_deviation: bool) -> None:
+def _check(line: MeasuredLine, where: str, *, has_deviation: bool) -> None:
     if line.table not in names():
         raise DataError(f"{where}: {unknown('published table', line.table, names())}")
     table = published(line.table)
@@ -116,10 +116,10 @@ def _check(line: Measurement, where: str, *, has_deviation: bool) -> None:
         raise DataError(f"{where}: setting and source must not be empty")
 
 
-def pool(lines: Iterable[Measurement], *, logarithmic: bool = False) -> Pooled:
-    """Pool lines of one cell: the mean and deviation of the union of their seeds.
+def pool(lines: Iterable[MeasuredLine], *, logarithmic: bool = False) -> Pooled:
+    """Pool lines of one cell: mean and standard deviation over the union of their seeds.
 
-    >>> lines = [Measurement(table="", row="", column="", setting="", examples=None, n=1,
+    >>> lines = [MeasuredLine(table="", row="", column="", setting="", examples=None, n=1,
     ...                      value=value, sd=0, source="") for value in (1.0, 3.0)]
     >>> pool(lines).mean, round(pool(lines).sd, 3)
     (2.0, 1.414)
@@ -137,13 +137,13 @@ def pool(lines: Iterable[Measurement], *, logarithmic: bool = False) -> Pooled:
 
 
 #: Lines of each cell, by setting and number of training rows.
-Measured = Mapping[Cell, Mapping[str, Mapping[int | None, Sequence[Measurement]]]]
+Measured = Mapping[Place, Mapping[str, Mapping[int | None, Sequence[MeasuredLine]]]]
 
 
-def by_cell(lines: Iterable[Measurement]) -> Measured:
+def by_cell(lines: Iterable[MeasuredLine]) -> Measured:
     """Return the lines of each cell, by setting and number of training rows."""
-    found: dict[Cell, dict[str, dict[int | None, list[Measurement]]]] = {}
+    found: dict[Place, dict[str, dict[int | None, list[MeasuredLine]]]] = {}
     for line in lines:
-        settings = found.setdefault(Cell(line.table, line.row, line.column), {})
+        settings = found.setdefault(Place(line.table, line.row, line.column), {})
         settings.setdefault(line.setting, {}).setdefault(line.examples, []).append(line)
     return found

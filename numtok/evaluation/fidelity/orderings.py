@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from numtok.evaluation.fidelity.measured import Cell
+from numtok.evaluation.fidelity.measured import Place
 from numtok.evaluation.published import PublishedTable, published
 
 _DECADES = 100  # a column whose values span this factor is compared on a logarithmic scale
@@ -19,8 +19,8 @@ class Ordering(NamedTuple):
         True if differences are those of log10 of the values.
     """
 
-    higher: Cell
-    lower: Cell
+    higher: Place
+    lower: Place
     metric: str
     printed: tuple[float, float] | None
     logarithmic: bool
@@ -52,7 +52,7 @@ def is_logarithmic(values: Sequence[float]) -> bool:
     return min(values) > 0 and max(values) >= _DECADES * min(values)
 
 
-Group = tuple[str, list[tuple[Cell, float]]]  # metric, and cells with their printed values
+Group = tuple[str, list[tuple[Place, float]]]  # metric, and cells with their printed values
 
 
 def _rows_are_data(content: PublishedTable) -> bool:
@@ -62,7 +62,7 @@ def _rows_are_data(content: PublishedTable) -> bool:
 def _within_columns(table: str, content: PublishedTable) -> Iterator[Group]:
     for column in content.columns:
         cells = [
-            (Cell(table, row, column.name), float(cells[column.name].value))
+            (Place(table, row, column.name), float(cells[column.name].value))
             for row, cells in content.rows.items()
             if column.name in cells
         ]
@@ -77,7 +77,7 @@ def _within_rows(table: str, content: PublishedTable) -> list[Group]:
         for metric in dict.fromkeys(column.metric for column in content.columns)
         if (
             cells := [
-                (Cell(table, row, column.name), float(printed[column.name].value))
+                (Place(table, row, column.name), float(printed[column.name].value))
                 for column in content.columns
                 if column.metric == metric and column.name in printed
             ]

@@ -10,12 +10,12 @@ from pathlib import Path
 import msgspec
 from scipy.special import stdtrit
 
-from numtok.evaluation.fidelity.measured import PAPER, Measured, Measurement, Pooled, pool
+from numtok.evaluation.fidelity.measured import PAPER, Measured, MeasuredLine, Pooled, pool
 from numtok.evaluation.fidelity.orderings import Ordering
 
 
-class Verdict(StrEnum):
-    """What measurements say about a printed ordering.
+class OrderingVerdict(StrEnum):
+    """Result of comparing a printed ordering with measurements.
 
     REPRODUCED, CONTRADICTED
         The 95% interval of the difference excludes 0, with the printed sign or the other one.
@@ -24,7 +24,7 @@ class Verdict(StrEnum):
     UNDECIDED
         None of these.
     ONE_SEED
-        One of the two has a single seed, so there is no interval.
+        One of two trained models has a single seed, so the difference has no interval.
     OTHER_SETTING
         Measured, but not with the objective and recipe of the paper.
     NOT_RUN
@@ -40,12 +40,19 @@ class Verdict(StrEnum):
     NOT_RUN = "not run"
 
 
+_WITHOUT_SEEDS = ("tokens-per-number", "vocabulary")  # metrics that do not depend on training
+
 #: Verdicts that rest on two means over several seeds, in the setting of the paper.
-SEEDED = (Verdict.REPRODUCED, Verdict.CONTRADICTED, Verdict.TIE, Verdict.UNDECIDED)
+SEEDED = (
+    OrderingVerdict.REPRODUCED,
+    OrderingVerdict.CONTRADICTED,
+    OrderingVerdict.TIE,
+    OrderingVerdict.UNDECIDED,
+)
 
 
 class Judgment(msgspec.Struct, frozen=True, kw_only=True):
-    """Verdict on one ordering, with the numbers it rests on.
+    """OrderingVerdict on one ordering, with the numbers it rests on.
 
     higher, lower, where
         Rows and their column, or columns (heads) and their row (a data set).
@@ -59,7 +66,7 @@ class Judgment(msgspec.Struct, frozen=True, kw_only=True):
         Setting of the measurements, and number of training rows.
     """
 
-    verdict: Verdict
+    verdict: OrderingVerdict
     higher: str
     lower: str
     table: str
@@ -86,14 +93,23 @@ def judge(ordering: Ordering, measured: Measured) -> Judgment:
 
     The setting of the paper is used if both cells have it, otherwise any setting that both have.
     Among budgets that both have, the one with the most seeds counts, then the one with the most
-    training rows.
+    training rows. A cell without training, such as that of the most frequent label, fits any
+    budget.
     """
     higher, lower = measured.get(ordering.higher, {}), measured.get(ordering.lower, {})
     choices = [
-        (setting == PAPER, min(_seeds(lines), _seeds(others[budget])), budget or 0, setting, budget)
+        (
+            setting == PAPER,
+            min(_seeds(lines), _seeds(others)),
+            budget or other or 0,
+            setting,
+            lines,
+            others,
+        )
         for setting, budgets in higher.items()
         for budget, lines in budgets.items()
-        if budget in (others := lower.get(setting, {}))
+        for other, others in lower.get(setting, {}).items()
+        if budget == other or None in (budget, other)
     ]
     by_row = ordering.higher.column != ordering.lower.column
     names = [cell.column if by_row else cell.row for cell in (ordering.higher, ordering.lower)]
@@ -106,21 +122,21 @@ def judge(ordering: Ordering, measured: Measured) -> Judgment:
         logarithmic=ordering.logarithmic,
     )
     if not choices:
-        return judgment(verdict=Verdict.NOT_RUN)
-    _, seeds, _, setting, budget = max(choices, key=lambda choice: choice[:3])
-    first, second = (
-        pool(cell[setting][budget], logarithmic=ordering.logarithmic) for cell in (higher, lower)
-    )
+        return judgment(verdict=OrderingVerdict.NOT_RUN)
+    _, seeds, examples, setting, *both = max(choices, key=lambda choice: choice[:3])
+    first, second = (pool(lines, logarithmic=ordering.logarithmic) for lines in both)
     difference, half = welch(first, second)
+    if ordering.metric in _WITHOUT_SEEDS:
+        half = 0.0
     low, high = (None, None) if half is None else (difference - half, difference + half)
-    verdict = Verdict.ONE_SEED
+    verdict = OrderingVerdict.ONE_SEED
     if setting != PAPER:
-        verdict = Verdict.OTHER_SETTING
+        verdict = OrderingVerdict.OTHER_SETTING
     elif low is not None and high is not None:
         verdict = _decide(low, high, limit_of(ordering))
     return judgment(
         verdict=verdict, difference=difference, low=low, high=high, seeds=seeds, setting=setting,
-        examples=budget,
+        examples=examples or None,
     )  # fmt: skip
 
 
@@ -148,13 +164,13 @@ def welch(first: Pooled, second: Pooled) -> tuple[float, float | None]:
     return difference, float(stdtrit(freedom, 0.975)) * math.sqrt(total)
 
 
-def _seeds(lines: Sequence[Measurement]) -> int:
+def _seeds(lines: Sequence[MeasuredLine]) -> int:
     return sum(line.n for line in lines)
 
 
-def _decide(low: float, high: float, limit: float) -> Verdict:
+def _decide(low: float, high: float, limit: float) -> OrderingVerdict:
     if low > 0:
-        return Verdict.REPRODUCED
+        return OrderingVerdict.REPRODUCED
     if high < 0:
-        return Verdict.CONTRADICTED
-    return Verdict.TIE if -limit <= low and high <= limit else Verdict.UNDECIDED
+        return OrderingVerdict.CONTRADICTED
+    return OrderingVerdict.TIE if -limit <= low and high <= limit else OrderingVerdict.UNDECIDED
