@@ -160,6 +160,7 @@ CLAIMS = """\
 paper = "xval"
 where = "Table 3"
 claim = "xVal is best."
+why = "too few steps"
 checks = [
     { table = "xval/table3", column = "2 operands", higher = "xval", lower = "p10" },
     { table = "xval/table3", column = "2 operands", higher = "xval", lower = "p1000" },
@@ -170,12 +171,6 @@ paper = "xval"
 where = "Section 5"
 claim = "xVal is continuous."
 verdict = "not run"
-
-[[causes]]
-table = "xval/table3"
-where = "2 operands"
-rows = ["p1000"]
-why = "too few steps"
 """
 
 
@@ -188,7 +183,8 @@ def test_statements_are_as_good_as_their_worst_ordering(numtok: Shell) -> None:
     assert [claim.verdict for claim in fidelity.claims] == ["contradicted", "not run"]
     pairs = {(each.judgment.higher, each.judgment.lower) for each in fidelity.contradictions}
     assert pairs == {("xval", "p1000"), ("p10", "p1000")}
-    assert {each.why for each in fidelity.contradictions} == {"too few steps"}
+    causes = {each.judgment.higher: each.why for each in fidelity.contradictions}
+    assert causes == {"xval": "too few steps", "p10": "open"}
     assert fidelity.total.printed == sum(len(printed_orderings(name)) for name in names())
     shown = numtok("fidelity", "results", "--json")
     assert shown.code == 0, shown.err
@@ -212,3 +208,11 @@ def test_statements_are_as_good_as_their_worst_ordering(numtok: Shell) -> None:
 def test_a_verdict_is_never_written_by_hand(tmp_path: Path, claims: str, words: str) -> None:
     with pytest.raises(DataError, match=words):
         read_fidelity(written(tmp_path, [GOOD], claims))
+
+
+def test_the_page_shows_the_stored_measurements(numtok: Shell) -> None:
+    page = numtok("fidelity", str(ROOT / "docs/results"), "--format", "md")
+    assert page.code == 0, page.err
+    assert page.out == (ROOT / "docs/results/fidelity.md").read_text("utf-8"), (
+        "write it again: numtok fidelity --format md > docs/results/fidelity.md"
+    )

@@ -1,19 +1,17 @@
 """Prints how the papers' results compare with our measurements."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from numtok.cli.output.printing import Format, Part, Sheet, print_result
 from numtok.evaluation.fidelity.counts import Contradiction, Fidelity, JudgedClaim, TableCounts
-from numtok.evaluation.fidelity.verdicts import SEEDED, Judgment, OrderingVerdict, tie_limits
+from numtok.evaluation.fidelity.measured import PAPER
+from numtok.evaluation.fidelity.verdicts import Judgment, OrderingVerdict, tie_limits
 
 COLUMNS = Judgment.__struct_fields__
-_INTRODUCTION = """\
-# Fidelity
-
-The results of four papers, compared with measurements of numtok. `numtok fidelity --format md` \
-writes this page from [papers](papers) and [claims.toml](claims.toml)."""
+_MOST = 4  # orderings of a statement that are listed
 
 
 def print_fidelity(fidelity: Fidelity, format: Format) -> None:
@@ -25,7 +23,12 @@ def print_fidelity(fidelity: Fidelity, format: Format) -> None:
 
 def _parts(fidelity: Fidelity, *, page: bool) -> Iterator[Part]:
     if page:
-        yield [_INTRODUCTION]
+        yield ["# Fidelity"]
+        yield [
+            "The results of four papers, compared with measurements of numtok. `numtok fidelity "
+            "--format md` writes this page from the files in [papers](papers) and from "
+            "[claims.toml](claims.toml)."
+        ]
     rows = [_row(table) for table in (*fidelity.tables, fidelity.total)]
     yield Sheet("Orderings", ("table", "printed", *map(str, OrderingVerdict)), rows)
     yield [_summary(fidelity.total), _method()]
@@ -37,18 +40,19 @@ def _parts(fidelity: Fidelity, *, page: bool) -> Iterator[Part]:
     yield ["## Statements in words"]
     yield Sheet(
         "",
-        ("paper", "statement", "where", "printed", "measured", "verdict", "why"),
+        ("paper", "statement", "where", "printed", "measured", "orderings", "verdict", "why"),
         [
             [
-                judged.claim.paper,
-                judged.claim.claim,
-                judged.claim.where,
-                judged.claim.printed,
-                "; ".join([judged.claim.measured, *map(_measured, judged.judgments)]).strip("; "),
-                judged.verdict.value,
-                judged.claim.why,
+                each.claim.paper,
+                each.claim.claim,
+                each.claim.where,
+                each.claim.printed,
+                each.claim.measured,
+                _orderings(each),
+                each.verdict.value,
+                each.claim.why,
             ]
-            for judged in fidelity.claims
+            for each in fidelity.claims
         ],
     )
 
@@ -111,11 +115,23 @@ def _contradictions(found: Sequence[Contradiction]) -> Sheet:
     )
 
 
+def _orderings(judged: JudgedClaim) -> str:
+    """Describe the orderings of a statement, first those that decide its verdict."""
+    ordered = sorted(judged.judgments, key=lambda each: each.verdict is not judged.verdict)
+    texts = [_measured(each) for each in ordered[:_MOST]]
+    if len(ordered) > _MOST:
+        counts = Counter(each.verdict.value for each in ordered[_MOST:])
+        texts.append("others: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
+    return "; ".join(texts)
+
+
 def _measured(judgment: Judgment) -> str:
-    difference = "" if judgment.difference is None else f" {_interval(judgment)}"
-    seeds = f", {judgment.seeds} seeds" if judgment.verdict in SEEDED else ""
-    pair = f"{judgment.higher} - {judgment.lower} ({judgment.where})"
-    return f"{pair}:{difference} ({judgment.verdict}{seeds})"
+    text = f"{judgment.where}: {judgment.higher} - {judgment.lower}"
+    if judgment.difference is None:
+        return f"{text} {judgment.verdict}"
+    seeds = f"{judgment.seeds} seed{'s'[: judgment.seeds != 1]}"
+    setting = "" if judgment.setting == PAPER else f", {judgment.setting}"
+    return f"{text} = {_interval(judgment)} ({seeds}{setting})"
 
 
 def _interval(judgment: Judgment) -> str:

@@ -10,11 +10,6 @@ A statement without such orderings has not been run, or only in another setting:
     measured = "R2 0.99999 against 0.962 with two operands."
     source = "xval/table3"
     checks = [{ table = "xval/table3", column = "2 operands", higher = "xval", lower = "p10" }]
-
-    [[causes]]
-    table = "xval/table3"
-    where = "4 operands"
-    why = "xVal scales by the largest answer, so the operands become tiny."
 """
 
 import tomllib
@@ -60,7 +55,9 @@ class OrderingCheck(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         ]
         high, low = (Place(self.table, row, column) for row, column in cells)
         values = (printed[0], printed[1]) if len(printed) == 2 else None
-        return Ordering(high, low, columns[0].metric, values, is_logarithmic(whole))
+        return Ordering(
+            high, low, columns[0].metric, values, is_logarithmic(columns[0].metric, whole)
+        )
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -89,39 +86,21 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     why: str = ""
 
 
-class Cause(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Why orderings of a table are contradicted.
-
-    where
-        Column, or row where rows are data sets; None for the whole table.
-    rows
-        Rows (or columns) of which one must be in the ordering; all if empty.
-    """
-
-    table: str
-    why: str
-    where: str | None = None
-    rows: list[str] = []
-
-
-class Claims(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Content of a file of statements."""
-
+class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     claims: list[Claim]
-    causes: list[Cause] = []
 
 
-def read_claims(path: Path) -> Claims:
+def read_claims(path: Path) -> list[Claim]:
     """Read a file of statements.
 
     Raises DataError if it is not such a file, or if a statement has both checks and a verdict of
     its own, or neither.
     """
     try:
-        found = msgspec.convert(tomllib.loads(path.read_text("utf-8")), Claims)
+        found = msgspec.convert(tomllib.loads(path.read_text("utf-8")), _File).claims
     except (tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: {error}") from error
-    for claim in found.claims:
+    for claim in found:
         if bool(claim.checks) == (claim.verdict is not None):
             raise DataError(
                 f"{path}: {claim.claim!r} needs either checks or a verdict (got "

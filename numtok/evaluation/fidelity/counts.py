@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from numtok.errors import UsageError
-from numtok.evaluation.fidelity.claims import Claim, Claims, read_claims
+from numtok.evaluation.fidelity.claims import Claim, read_claims
 from numtok.evaluation.fidelity.measured import Measured, by_cell, read_measurements
 from numtok.evaluation.fidelity.orderings import printed_orderings
 from numtok.evaluation.fidelity.verdicts import SEEDED, Judgment, OrderingVerdict, judge
@@ -48,7 +48,8 @@ class JudgedClaim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Contradiction(msgspec.Struct, frozen=True, kw_only=True):
-    """A contradicted ordering and why, as far as an experiment has shown; otherwise "open"."""
+    """A contradicted ordering, and its cause as far as an experiment has shown, as stated with a
+    claim; otherwise "open"."""
 
     judgment: Judgment
     why: str
@@ -84,31 +85,34 @@ def read_fidelity(folder: Path) -> Fidelity:
     claims = read_claims(folder / "claims.toml")
     pairs = [judge(ordering, measured) for name in names() for ordering in printed_orderings(name)]
     tables = [_counts(name, [pair for pair in pairs if pair.table == name]) for name in names()]
+    judged = [_judge_claim(claim, measured) for claim in claims]
+    causes = {
+        _pair(judgment): each.claim.why
+        for each in reversed(judged)
+        for judgment in each.judgments
+        if each.claim.why
+    }
     return Fidelity(
         tables=tables,
         total=_counts("all", pairs),
         pairs=pairs,
         contradictions=[
-            Contradiction(judgment=pair, why=_cause(pair, claims))
+            Contradiction(judgment=pair, why=causes.get(_pair(pair), OPEN))
             for pair in pairs
             if pair.verdict is OrderingVerdict.CONTRADICTED
         ],
-        claims=[_judge_claim(claim, measured) for claim in claims.claims],
+        claims=judged,
     )
+
+
+def _pair(judgment: Judgment) -> tuple[str, str, frozenset[str]]:
+    return judgment.table, judgment.where, frozenset((judgment.higher, judgment.lower))
 
 
 def _counts(name: str, pairs: Sequence[Judgment]) -> TableCounts:
     found = Counter(pair.verdict for pair in pairs)
     verdicts = {verdict.value: found[verdict] for verdict in OrderingVerdict}
     return TableCounts(table=name, printed=len(pairs), verdicts=verdicts)
-
-
-def _cause(pair: Judgment, claims: Claims) -> str:
-    for cause in claims.causes:
-        rows_match = not cause.rows or {pair.higher, pair.lower} & set(cause.rows)
-        if cause.table == pair.table and cause.where in (None, pair.where) and rows_match:
-            return cause.why
-    return OPEN
 
 
 def _judge_claim(claim: Claim, measured: Measured) -> JudgedClaim:

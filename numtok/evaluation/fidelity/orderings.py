@@ -1,11 +1,13 @@
 """Orderings that a published table prints: which of two cells has the higher value."""
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
 from numtok.evaluation.fidelity.measured import Place
 from numtok.evaluation.published import PublishedTable, published
+from numtok.metrics.base import METRICS
 
 _DECADES = 100  # a column whose values span this factor is compared on a logarithmic scale
 
@@ -39,7 +41,7 @@ def printed_orderings(table: str) -> list[Ordering]:
     groups = _within_rows(table, content) if _rows_are_data(content) else None
     pairs = []
     for metric, cells in groups or _within_columns(table, content):
-        logarithmic = is_logarithmic([value for _, value in cells])
+        logarithmic = is_logarithmic(metric, [value for _, value in cells])
         for (first, a), (second, b) in combinations(cells, 2):
             if a != b:
                 high, low = (first, second) if a > b else (second, first)
@@ -47,8 +49,11 @@ def printed_orderings(table: str) -> list[Ordering]:
     return pairs
 
 
-def is_logarithmic(values: Sequence[float]) -> bool:
-    """Return True if values are positive and span at least two decades."""
+def is_logarithmic(metric: str, values: Sequence[float]) -> bool:
+    """Return True if the values of a metric without an upper bound are positive and span at least
+    two decades."""
+    if metric in METRICS and METRICS.build(metric).bounds[1] < math.inf:
+        return False
     return min(values) > 0 and max(values) >= _DECADES * min(values)
 
 
