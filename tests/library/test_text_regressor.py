@@ -150,6 +150,13 @@ def test_weights_are_those_of_the_commands(bare: str, tmp_path: Path) -> None:
         ends = np.column_stack([predicted["interval_low"], predicted["interval_high"]])
         assert np.isfinite(ends).all()
         np.testing.assert_allclose(model.predict_interval(x), ends, rtol=1e-5)
+        loaded = numtok.load(trained.ref, store=store)
+        prompts = [
+            f"wood: {row.wood}\nwidth: {row.width}\nnote: {row.note}\ny: [?]"
+            for row in x[x.wood.notna()].itertuples()
+        ]
+        numbers = [row.numbers[0]["interval"] for row in loaded.predict(prompts, interval=0.9)]
+        np.testing.assert_allclose(numbers, ends[x.wood.notna()], rtol=1e-5)
 
 
 # --- inputs ---------------------------------------------------------------------------------------
