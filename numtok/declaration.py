@@ -95,6 +95,9 @@ class Setting:
         True if the default is left out of the command that rebuilds an artifact.
     joined
         True if the setting takes several names, written as one word (a CSV record).
+    single
+        True if the option may be given only once. Otherwise the last value counts. The former also
+        holds for joined settings.
     repeat
         True if the setting is part of the command that rebuilds an artifact.
     shown_default
@@ -128,6 +131,7 @@ class Setting:
     came_later: bool = False
     omit_default: bool = False
     joined: bool = False
+    single: bool = False
     repeat: bool = True
     shown_default: str | None = None
 

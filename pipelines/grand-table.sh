@@ -5,7 +5,7 @@
 # nothing else should run; SCALE=smoke tries it out. ERA5 is where the weather is from (a name that
 # `numtok fetch era5` knows, or a copy), UCI a folder with a copy of uci_datasets, so that nothing is
 # downloaded. STEPS and MINUTES are the budgets of a training. What was made is found again, so a run
-# that was stopped goes on; airfoil's rows are written into this folder, as texts.
+# that was stopped goes on; airfoil's rows are written into this folder.
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
 given=${STEPS:-} # others have more
@@ -37,7 +37,20 @@ field=$(numtok fetch era5 --from "${ERA5:=weatherbench2}" --area 58,-10,50,2 \
 numtok gen temperature --from "$field" --stations 2..2 --days 1 --rows $ROWS \
     --split validation=0.15,test=0.2 --name temperatures
 table=$(numtok fetch uci --set airfoil ${UCI:+--from "$UCI"})
-"$(dirname "$(command -v numtok)")/python" "$here/table-as-text.py" "$table" airfoil-rows.jsonl
+# The first fold, with every tenth training row for validation.
+"$(dirname "$(command -v numtok)")/python" - "$table" <<'END'
+import sys
+
+import numtok
+import polars as pl
+
+rows = pl.read_parquet(numtok.load(sys.argv[1]).path / "rows-*.parquet")
+train = pl.col("split_0") == "train"
+held_out = train & (train.cum_sum() % 10 == 0)
+split = pl.when(held_out).then(pl.lit("validation")).otherwise("split_0").alias("split")
+rows.select(pl.exclude("^split_.*$"), split).write_csv("airfoil-rows.csv")
+END
+numtok encode --scheme digits airfoil-rows.csv --target y
 
 grand() { # grand BUDGET=AMOUNT
     numtok sweep "$here/grand-table.toml" --set "train.$1" --set train.seed="$(list $SEEDS)" \

@@ -8,7 +8,7 @@ of the line, as in ``Final learning rate, as a fraction of the peak (text models
 import inspect
 import re
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from numtok.declaration import Setting, without_stop
+from numtok.errors import UsageError
 from numtok.setting_names import note_renamed
 
 if TYPE_CHECKING:
@@ -85,6 +86,8 @@ class Command(TyperCommand):
         ctx.meta[WORDS] = list(args)
         typed = set(_options(args))
         for one in self.settings.values():
+            if one.single or one.joined:
+                _check_single(args, one)
             for old in one.formerly:
                 if f"--{old}" in typed and not one.argument:
                     note_renamed(f"--{old}", f"--{one.flag}")
@@ -99,16 +102,28 @@ def typed_value(context: typer.Context, setting: Setting) -> str | None:
 
     The result is always None for an argument, because arguments have no option names.
     """
+    *_, value = (None, *_typed_values(list(context.meta.get(WORDS, ())), setting))
+    return value
+
+
+def _check_single(words: Sequence[str], setting: Setting) -> None:
+    """Raise UsageError if an option is given more than once."""
+    values = [value for value in _typed_values(words, setting) if value is not None]
+    if len(values) > 1:
+        joined = ",".join(values)
+        remedy = f"Write --{setting.flag} {joined}" if setting.joined else "Choose one"
+        raise UsageError(f"--{setting.flag} must be given once (got {', '.join(values)}). {remedy}")
+
+
+def _typed_values(words: Sequence[str], setting: Setting) -> Iterator[str | None]:
+    """Yield the values typed for an option; None for one at the end of the words."""
     names = [f"--{name}" for name in setting.names]
-    words = list(context.meta.get(WORDS, ()))
-    value = None
     for index, word in enumerate(words):
         if word == "--":
             break
         option, equals, rest = word.partition("=")
         if option in names:
-            value = rest if equals else next(iter(words[index + 1 :]), None)
-    return value
+            yield rest if equals else next(iter(words[index + 1 :]), None)
 
 
 def _options(words: Iterable[str]) -> Iterable[str]:

@@ -4,9 +4,11 @@ The target of a row is written ``[?]``, marked in ``targets``, or absent.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from math import isfinite
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import msgspec
 import numpy as np
@@ -41,10 +43,41 @@ class FeatureQuery(NamedTuple):
         The row, as for text models.
     read
         Text that the pretrained model reads, without the target.
+    pieces
+        The text around the target; a single piece if it is absent.
     """
 
     query: Query
     read: str
+    pieces: Sequence[str]
+
+    @classmethod
+    def of(cls, query: Query, recipe: TextFeatures, spans: Sequence[NamedSpan] = ()) -> Self:
+        """Build the query of a row, whose targets ``spans`` marks.
+
+        Raises DataError if a span is outside the text, or if the text has several ``[?]``.
+        """
+        for span in spans:
+            if not 0 <= span.start <= span.end <= len(query.text):
+                raise DataError(
+                    f"{query.where}: target {span.name!r} {list(span[:2])} is outside the text "
+                    f"(length {len(query.text)}). Correct it"
+                )
+        spans = sorted({*spans, *_holes(query, recipe.target)})
+        if not spans:
+            return cls(query, without_name(query.text, recipe.target), [query.text])
+        own = [span for span in spans if span.name == recipe.target]
+        starts = [0, *(span.end for span in own)]
+        ends = [*(span.start for span in own), len(query.text)]
+        pieces = [query.text[first:last] for first, last in zip(starts, ends, strict=True)]
+        return cls(query, without_targets(query.text, spans, causal=recipe.causal), pieces)
+
+
+class FeaturePredictions(NamedTuple):
+    """Predictions for rows, and the number of texts that exceed the pretrained model's context."""
+
+    rows: list[RowPrediction]
+    cut: int
 
 
 class _MarkedRow(msgspec.Struct):
@@ -53,6 +86,63 @@ class _MarkedRow(msgspec.Struct):
     text: str
     predicted: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     targets: dict[str, list[tuple[int, int]]] | None = None
+
+
+@dataclass(frozen=True)
+class FeaturePredictor:
+    """Predicts the target of rows of text with a loaded table model.
+
+    The pretrained model is loaded when it is first used, after the first rows are checked.
+    """
+
+    config: Config
+    recipe: TextFeatures
+    fold: AskedFold
+
+    @classmethod
+    def of(
+        cls,
+        config: Config,
+        model: Artifact,
+        file: TableModelFile,
+        recipe: TextFeatures,
+        calibrated: Calibrated | None = None,
+    ) -> Self:
+        """Load the table model that ``file`` describes.
+
+        Numbers have prediction intervals if ``calibrated`` is given. Raises UsageError for options
+        that do not apply.
+        """
+        _check_options(config)
+        options = TableOptions.of(config)
+        loaded = read_regressor(model, device_of(config.device), file)
+        fold = AskedFold(options, loaded, fold_of(config, loaded)[0], calibrated)
+        return cls(config, recipe, fold)
+
+    @cached_property
+    def _pretrained(self) -> FrozenModel:
+        return _pretrained(self.config, self.recipe, self.fold.loaded.artifact.ref)
+
+    def predict(
+        self, rows: Sequence[FeatureQuery], note: Note, first: int = 0
+    ) -> FeaturePredictions:
+        """Predict rows; ``first`` is the index of the first one, which seeds samples.
+
+        Raises UsageError if the pretrained model changed, and TrainingFailed if memory runs out.
+        """
+        states = text_states(self._pretrained, [row.read for row in rows], self.config.batch, note)
+        features = Features(states.states.astype(np.float64), [])
+        predicted = self.fold.predict((first, features), note)
+        ends = 1 + len(QUANTILES)
+        columns = predicted[:, 0].tolist(), predicted[:, 1:ends], predicted[:, ends:].tolist()
+        predictions = []
+        for row, value, quantiles, interval in zip(rows, *columns, strict=True):
+            literal = f"{value:.{DIGITS_OF_FLOAT32}g}" if isfinite(value) else None
+            number = as_number(literal, value, quantiles)
+            number |= {"interval": interval} if interval else {}
+            text = (literal or HOLE).join(row.pieces)
+            predictions.append(RowPrediction(text=text, numbers=[number]))
+        return FeaturePredictions(predictions, states.cut)
 
 
 def predict_features(
@@ -67,43 +157,19 @@ def predict_features(
 ) -> Iterator[tuple[Query, RowPrediction]]:
     """Yield each row with its prediction, in order. Rows are read in blocks.
 
-    ``rows`` are the rows to predict; None for those that ``config`` names. Numbers have prediction
-    intervals if ``calibrated`` is given. Raises UsageError for options that do not apply or if the
-    pretrained model changed, DataError for invalid rows, and TrainingFailed if memory runs out.
+    ``rows`` are the rows to predict; None for those that ``config`` names. Raises DataError for
+    invalid rows, and the errors of :class:`FeaturePredictor`.
     """
-    _check_options(config)
-    options, device = TableOptions.of(config), device_of(config.device)
-    loaded = read_regressor(model, device, file)
-    asked = AskedFold(options, loaded, fold_of(config, loaded)[0], calibrated)
-    queries = _queries(config, recipe) if rows is None else (_query(row, recipe) for row in rows)
-    block = list(islice(queries, _ROWS))  # invalid rows are reported before the model is loaded
-    pretrained = _pretrained(config, recipe, model.ref)
+    predictor = FeaturePredictor.of(config, model, file, recipe, calibrated)
+    if rows is None:
+        queries = _queries(config, recipe)
+    else:
+        queries = (FeatureQuery.of(row, recipe) for row in rows)
     first = cut = 0
-    while block:
-        states = text_states(pretrained, [row.read for row in block], config.batch, note)
-        features = Features(states.states.astype(np.float64), [])
-        predicted = asked.predict((first, features), note)
-        ends = 1 + len(QUANTILES)
-        for row, value, quantiles, interval in zip(
-            block,
-            predicted[:, 0].tolist(),
-            predicted[:, 1:ends],
-            predicted[:, ends:].tolist(),
-            strict=True,
-        ):
-            literal = f"{value:.{DIGITS_OF_FLOAT32}g}" if isfinite(value) else None
-            yield (
-                row.query,
-                RowPrediction(
-                    text=row.query.text.replace(HOLE, literal or HOLE),
-                    numbers=[
-                        as_number(literal, value, quantiles)
-                        | ({"interval": interval} if interval else {})
-                    ],
-                ),
-            )
-        first, cut = first + len(block), cut + states.cut
-        block = list(islice(queries, _ROWS))
+    while block := list(islice(queries, _ROWS)):
+        predicted = predictor.predict(block, note, first)
+        yield from zip((row.query for row in block), predicted.rows, strict=True)
+        first, cut = first + len(block), cut + predicted.cut
     if cut:
         note(f"{cut:,} texts were cut, because they exceed the context of the pretrained model")
 
@@ -135,7 +201,7 @@ def _queries(config: Config, recipe: TextFeatures) -> Iterator[FeatureQuery]:
     """Yield the rows of the file, or the texts on the command line."""
     if config.text:
         for text in config.text:
-            yield _query(Query.of_text(text), recipe)
+            yield FeatureQuery.of(Query.of_text(text), recipe)
         return
     field = recipe.text_field if config.text_field == "text" else config.text_field
     for where, line, row in json_lines(str(config.file), row_decoder(_MarkedRow, field)):
@@ -144,23 +210,9 @@ def _queries(config: Config, recipe: TextFeatures) -> Iterator[FeatureQuery]:
                 f"{where}: 'predicted' is reserved for predictions, but the row has such a field. "
                 "Rename it"
             )
-        yield _query(Query(where, line, row.text), recipe, row.targets or {})
-
-
-def _query(
-    query: Query, recipe: TextFeatures, targets: dict[str, list[tuple[int, int]]] | None = None
-) -> FeatureQuery:
-    spans = [NamedSpan(*span, name) for name, each in (targets or {}).items() for span in each]
-    for span in spans:
-        if not 0 <= span.start <= span.end <= len(query.text):
-            raise DataError(
-                f"{query.where}: target {span.name!r} {list(span[:2])} is outside the text (length "
-                f"{len(query.text)}). Correct it"
-            )
-    spans += _holes(query, recipe.target)
-    if not spans:
-        return FeatureQuery(query, without_name(query.text, recipe.target))
-    return FeatureQuery(query, without_targets(query.text, spans, causal=recipe.causal))
+        targets = (row.targets or {}).items()
+        spans = [NamedSpan(*span, name) for name, each in targets for span in each]
+        yield FeatureQuery.of(Query(where, line, row.text), recipe, spans)
 
 
 def _holes(query: Query, target: str) -> Sequence[NamedSpan]:

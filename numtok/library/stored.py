@@ -1,6 +1,6 @@
 """``numtok.load``: artifacts in a store as Python objects, with one class per kind."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from numtok.evaluation.report_files import Evaluation, ReportPredictions
-    from numtok.evaluation.text_rows import RowPrediction, TextPredictor
+    from numtok.evaluation.text_rows import RowPrediction
     from numtok.library.codec import TextCodec
     from numtok.settings.predict import Config
 
@@ -98,18 +98,21 @@ class EncodedData(StoredArtifact):
 class TextModel(StoredArtifact):
     """A trained model, for texts or for tables.
 
-    Text models predict with :meth:`predict`; table models predict with :func:`numtok.predict`.
+    Models that read texts predict with :meth:`predict`, including those trained on
+    :func:`numtok.features`. Other table models predict with :func:`numtok.predict`.
     """
 
     #: The predictor in memory, with its settings.
-    _loaded: "tuple[Config, TextPredictor] | None" = None
+    _loaded: "tuple[Config, Callable[..., list[RowPrediction]]] | None" = None
 
     @cached_property
     def codec(self) -> "TextCodec":
         """Codec of the model. Raises UsageError for a table model, which has no codec."""
         from numtok.library.codec import TextCodec
+        from numtok.training.model_json import TextModelFile, read_model_file
 
-        self._file()
+        if not isinstance(read_model_file(self._artifact), TextModelFile):
+            raise UsageError(f"{self.ref} is a table model, which has no codec")
         return TextCodec(read_codec(self._artifact))
 
     @as_arguments()
@@ -125,15 +128,15 @@ class TextModel(StoredArtifact):
         texts : sequence of str, NumPy array, Arrow array, or polars or pandas column
             Texts to fill in.
         **settings
-            Settings of :func:`numtok.predict`, such as ``point``, ``decode`` and ``device``.
+            Settings of :func:`numtok.predict`, such as ``point``, ``interval`` and ``device``.
 
         Returns
         -------
         list of RowPrediction
             One prediction per text, in the order of the texts. If numbers are predicted, it has
             ``text``, the text with its numbers filled in, and ``numbers``, a list of dicts with
-            ``literal``, ``value`` and quantiles (``q05`` ... ``q95``) in raw units. Otherwise, it
-            has ``label`` and ``probability``, or ``answer`` and ``ended``.
+            ``literal``, ``value``, quantiles (``q05`` ... ``q95``) and, if set, ``interval`` in raw
+            units. Otherwise, it has ``label`` and ``probability``, or ``answer`` and ``ended``.
 
         Raises
         ------
@@ -160,34 +163,20 @@ class TextModel(StoredArtifact):
         if not column:
             return []
         named = {"model": self.ref, "text": column[:1]} | settings
-        predictor = self._predictor(settings_of(Config, (), named))
+        predict = self._predictor(settings_of(Config, (), named))
         rows = [Query(f"text {index}", b"", text) for index, text in enumerate(column)]
-        return predictor.predict(rows, lambda note: None)
+        return predict(rows, lambda note: None)
 
-    def _predictor(self, config: "Config") -> "TextPredictor":
-        """Return the predictor for these settings, kept in memory."""
+    def _predictor(self, config: "Config") -> "Callable[..., list[RowPrediction]]":
+        """Return the function that predicts with these settings, kept in memory."""
         from dataclasses import replace
 
-        from numtok.evaluation.text_rows import TextPredictor
-        from numtok.training.device import device_of
+        from numtok.stages.predict import text_predictor
 
         key = replace(config, text=("",))
         if self._loaded is None or self._loaded[0] != key:
-            device = device_of(config.device)
-            predictor = TextPredictor.of(config, self._artifact, self._file(), device)
-            self._loaded = key, predictor
+            self._loaded = key, text_predictor(config, self._artifact, open_store(self.store))
         return self._loaded[1]
-
-    def _file(self) -> Any:
-        from numtok.training.model_json import TextModelFile, read_model_file
-
-        file = read_model_file(self._artifact)
-        if not isinstance(file, TextModelFile):
-            raise UsageError(
-                f"{self.ref} is a table model and does not read texts. Use "
-                "numtok.predict(MODEL, FILE)"
-            )
-        return file
 
 
 class StoredReport(StoredArtifact):

@@ -4,6 +4,7 @@ The parameters match ``numtok encode`` and ``numtok train``: with ``--seed`` as 
 training gives the same weights. scikit-learn is an optional dependency.
 """
 
+import warnings
 from collections.abc import Callable, Iterator
 from itertools import count
 from numbers import Real
@@ -22,10 +23,13 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_array, check_consistent_length, check_scalar
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from numtok.data.reading.split_rule import CALIBRATION
 from numtok.data.records.reader import records_of
 from numtok.data.tables.frames import write_frame
 from numtok.encoding.scheme_spec import scheme_of
+from numtok.encoding.splits import read_split, splits
 from numtok.errors import unknown
+from numtok.evaluation.conformal import Forecasts, calibrate, least
 from numtok.evaluation.predict import AUTOREGRESSIVE, PARALLEL, Options, Predictor
 from numtok.evaluation.readings import read_numbers
 from numtok.evaluation.record_rows import record_queries
@@ -34,6 +38,7 @@ from numtok.library.arguments import settings_of
 from numtok.library.frames import named
 from numtok.library.prediction import PredictedNumbers
 from numtok.library.text_input import TEXT, TextInput
+from numtok.reports import QUANTILES
 from numtok.settings.encode import Config as EncodeConfig
 from numtok.settings.train import Config as TrainConfig
 from numtok.stages import encode, train
@@ -80,6 +85,9 @@ class TextRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Peak learning rate. Default: depends on the preset.
     validation : float
         Fraction of the rows held out, for the validation loss and the calibration of the head.
+    calibration : float
+        Fraction of the rows held out to calibrate :meth:`predict_interval`, and for nothing else.
+        If it is 0, intervals are not available.
     point : {'median', 'mean', 'mode'}, optional
         Statistic of the distribution that :meth:`predict` returns. Default: the median; for heads
         that predict tokens or digits, the number that they write.
@@ -114,6 +122,7 @@ class TextRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     fitted_: ModelInMemory
+    _calibration_rows: tuple[NDArray[np.float64], Forecasts]  # true values and predictions
 
     def __init__(
         self,
@@ -129,6 +138,7 @@ class TextRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         batch: int = 128,
         learning_rate: float | None = None,
         validation: float = 0.1,
+        calibration: float = 0.1,
         point: str | None = None,
         random_state: int | np.random.RandomState | None = 0,
         device: str = "auto",
@@ -144,6 +154,7 @@ class TextRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.batch = batch
         self.learning_rate = learning_rate
         self.validation = validation
+        self.calibration = calibration
         self.point = point
         self.random_state = random_state
         self.device = device
@@ -170,21 +181,27 @@ class TextRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             given = TextInput.of(X, y, self, reset=True)
             target = self._target(y, given.table.num_rows)
             self._check_point()
-            check_scalar(
-                self.validation,
-                "validation",
-                Real,
-                min_val=0,
-                max_val=1,
-                include_boundaries="neither",
-            )
+            self._check_held_out()
             with (
                 TemporaryDirectory(prefix="numtok-") as folder,
                 restored_generator(device_of(self.device)),
             ):
-                self.fitted_ = self._trained(given, target, Path(folder))
-        self._columns = given.table.column_names
+                self.fitted_, held_out = self._trained(given, target, Path(folder))
+            self._columns = given.table.column_names
+            self._mean = float(np.delete(target, held_out).mean(dtype=np.float64))
+            predicted = self._forecasts(given.table.take(held_out))
+            self._calibration_rows = target[held_out].astype(np.float64), predicted
         return self
+
+    def _check_held_out(self) -> None:
+        for name, ends in (("validation", "neither"), ("calibration", "left")):
+            fraction = getattr(self, name)
+            check_scalar(fraction, name, Real, min_val=0, max_val=1, include_boundaries=ends)
+        if self.validation + self.calibration >= 1:
+            raise ValueError(
+                "validation + calibration must be below 1 (got "
+                f"{self.validation:g} + {self.calibration:g}). Reduce one of them"
+            )
 
     def _target(self, y: ArrayLike, rows: int) -> NDArray[Any]:
         """Return y as finite numbers [rows]; integers remain integers."""
@@ -202,21 +219,28 @@ class TextRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"y is {target[0]:g} in every row. Pass numbers that differ")
         return target
 
-    def _trained(self, given: TextInput, target: NDArray[Any], folder: Path) -> ModelInMemory:
-        """Train a model with the stages of the pipeline, whose files are written to a folder."""
+    def _trained(
+        self, given: TextInput, target: NDArray[Any], folder: Path
+    ) -> tuple[ModelInMemory, NDArray[np.int64]]:
+        """Train a model with the stages of the pipeline, whose files are written to a folder.
+
+        Returns the model and the indices of the rows that are held out for calibration.
+        """
         store = Store(folder / "store", lambda note: None)
         path = folder / "rows.parquet"
         names = given.table.column_names
         field = next(name for name in ("y" + "_" * more for more in count()) if name not in names)
         write_frame(given.table.append_column(field, pa.array(target)), path)
         seed = seed_of(self.random_state)
+        held_out = f"validation={self.validation}"
+        held_out += f",{CALIBRATION}={self.calibration}" if self.calibration else ""
         encoding = {
             "scheme": self.scheme,
             "target": field,
             "text_field": TEXT if given.bare else "text",
             "normalize": self.normalize,
             "text_tokenizer": self.text_tokenizer,
-            "split": f"validation={self.validation},seed={seed}",
+            "split": f"{held_out},seed={seed}",
         }
         with named(path, "X"):
             encoded = encode.run(
@@ -237,9 +261,14 @@ class TextRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             settings_of(TrainConfig, (encoded.ref,), training), store, lambda progress: None
         )
         loaded = read_model(made.artifact, torch.device("cpu"))
-        return ModelInMemory(
+        model = ModelInMemory(
             ref="the fitted model", model=loaded.model, codec=loaded.codec, trained=loaded.trained
         )
+        assert encoded.artifact is not None  # only a dry run returns None
+        if CALIBRATION not in splits(encoded.artifact):
+            return model, np.empty(0, np.int64)
+        ids = read_split(encoded.artifact, CALIBRATION).ids  # of rows that were rendered: indices
+        return model, ids.cast(pa.int64()).to_numpy()
 
     # --- predicting -------------------------------------------------------------------------------
 
@@ -250,20 +279,63 @@ class TextRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         with named_as_here():
             self._check_point()
-        return self._answers(X, self._points)
+        return self._answers(self._known(X), self._points)
 
     def predict_interval(self, X: Any, level: float = 0.9) -> NDArray[np.float64]:
-        """Return the central interval of each row's distribution, float64[n, 2].
+        """Return split-conformal prediction intervals, float64[n, 2], as ``numtok predict
+        --interval``.
 
-        ``level`` is the predicted probability of the interval, strictly between 0 and 1.
+        They contain the true values with at least the probability ``level`` (strictly between 0
+        and 1), however wrong the model is. This holds on average over new rows and calibration
+        rows, if they are exchangeable: not for each row, and not for rows from another time or
+        source. The calibration rows (``calibration``) do not train or choose the model. With too
+        few of them (less than 9 if ``level`` is 0.9) intervals are infinite, and a UserWarning is
+        given. If the model writes something that is not a number, the mean of the training targets
+        replaces it.
         """
         check_scalar(level, "level", Real, min_val=0, max_val=1, include_boundaries="neither")
-        return self.predict_quantiles(X, [(1 - level) / 2, (1 + level) / 2])
+        rows = self._known(X)
+        if not self.calibration:
+            raise ValueError(
+                "predict_interval needs rows to calibrate intervals, but calibration is 0. Fit "
+                "with calibration=0.1, or use predict_quantiles"
+            )
+        truth, predicted = self._calibration_rows
+        if len(truth) < least(level):
+            warnings.warn(
+                f"predict_interval needs at least {least(level):,} calibration rows for the level "
+                f"{level:g} (got {len(truth):,}), so intervals are infinite. Fit with more rows or "
+                "a larger calibration",
+                stacklevel=2,
+            )
+        calibrated = calibrate(truth, predicted, np.arange(len(truth)), level)
+        return np.column_stack(calibrated.intervals(self._forecasts(rows)))
+
+    def _forecasts(self, rows: "pa.Table") -> Forecasts:
+        """Return the predictions of rows; the mean in training if they are not numbers."""
+
+        def columns(predicted: PredictedNumbers) -> NDArray[np.float64]:
+            points = predicted.point()[:, None]
+            if predicted.why_none is not None:
+                return points
+            return np.hstack([points, predicted.quantiles(QUANTILES)])
+
+        answers = self._answers(rows, columns) if len(rows) else np.empty((0, 1))
+        points = answers[:, 0]
+        return Forecasts(
+            point=np.where(np.isnan(points), self._mean, points),
+            quantiles=answers[:, 1:] if answers.shape[1] > 1 else None,
+            strata=np.full(len(points), "y", object),
+        )
 
     def predict_quantiles(self, X: Any, levels: ArrayLike) -> NDArray[np.float64]:
         """Return quantiles of each row's distribution, float64[n, levels]. Levels must be strictly
-        between 0 and 1."""
-        return self._answers(X, lambda predicted: predicted.quantiles(np.ravel(levels).tolist()))
+        between 0 and 1.
+
+        They are not calibrated on held-out rows; see :meth:`predict_interval`.
+        """
+        wanted = np.ravel(levels).tolist()
+        return self._answers(self._known(X), lambda predicted: predicted.quantiles(wanted))
 
     def predict_distribution(self, X: Any) -> PredictedNumbers:
         """Return the predicted distributions of all rows, with their density, samples and scores.
@@ -283,10 +355,9 @@ class TextRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return points
 
     def _answers(
-        self, X: Any, answer: Callable[[PredictedNumbers], NDArray[np.float64]]
+        self, rows: "pa.Table", answer: Callable[[PredictedNumbers], NDArray[np.float64]]
     ) -> NDArray[np.float64]:
         """Apply ``answer`` to the predictions, one block of rows at a time."""
-        rows = self._known(X)
         with named_as_here():
             return np.concatenate([answer(self._predicted(block)) for block in _blocks(rows)])
 

@@ -130,7 +130,9 @@ def text_field(
     help: str = "JSON key or column that holds the text, such as doc.body for a nested key",
     **facts: Any,
 ) -> Any:
-    return setting("text", help, metavar="NAME", counts="version", omit_default=True, **facts)
+    return setting(
+        "text", help, metavar="NAME", single=True, counts="version", omit_default=True, **facts
+    )
 
 
 def against(**facts: Any) -> Any:

@@ -19,7 +19,7 @@ class Config(CommandSettings):
 
     reports: tuple[str, ...] = setting(help="REFs of reports", argument=True)
     target: str | None = setting(
-        None, "Target whose numbers to analyze", metavar="NAME", shown_default="all"
+        None, "Target whose numbers to analyze", metavar="NAME", single=True, shown_default="all"
     )
     digits: int = setting(3, "Significant digits to compare", at_least=1, at_most=17)
     top: int = setting(

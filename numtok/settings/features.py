@@ -30,6 +30,7 @@ class Config(CommandSettings):
         None,
         "Target of the rows, or field of a file, to predict",
         metavar="NAME",
+        single=True,
         counts="version",
         shown_default="the only one",
     )
@@ -48,3 +49,7 @@ class Config(CommandSettings):
     name: str | None = _fields.name("INPUT-MODEL")
     restart: bool = _fields.restart()
     force: bool = _fields.force()
+
+    def __post_init__(self) -> None:
+        _rendering.check_fields(self)
+        super().__post_init__()

@@ -41,7 +41,7 @@ class Config(CommandSettings):
     )
     _: KW_ONLY
     target: str | None = setting(
-        None, "Field to predict in a file, or target to score (texts)", metavar="FIELD"
+        None, "Field to predict in a file, or target to score (texts)", metavar="FIELD", single=True
     )
     fields: tuple[str, ...] = _rendering.fields()
     drop: tuple[str, ...] = _rendering.drop()
@@ -115,6 +115,7 @@ class Config(CommandSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        _rendering.check_choices(self)
         if self.minutes is not None and self.hours is not None:
             raise UsageError("--minutes and --hours cannot be combined. Choose one")
         if self.engine != "local" and self.devices != "all":

@@ -3,8 +3,7 @@
 from dataclasses import KW_ONLY, dataclass
 
 from numtok.declaration import CommandSettings, setting
-from numtok.errors import UsageError
-from numtok.settings import _fields
+from numtok.settings import _fields, _rendering
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,7 @@ class Config(CommandSettings):
         help=".csv with a header, or .parquet", metavar="FILE", argument=True, swept=False
     )
     _: KW_ONLY
-    target: str = setting(help="Column to predict", metavar="COLUMN")
+    target: str = setting(help="Column to predict", metavar="COLUMN", single=True)
     split: str | None = _fields.split_shares(
         "Random split, such as test=0.2,validation=0.1; or split by a column: by=year,test=2020",
         default="the columns split or split_0, split_1, ..., or test=0.2,validation=0.1,"
@@ -45,8 +44,6 @@ class Config(CommandSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.features and self.drop:
-            raise UsageError("--features and --drop cannot be combined. Choose one")
-        for option, names in (("--features", self.features), ("--drop", self.drop)):
-            if self.target in names:
-                raise UsageError(f"{option} cannot contain the target {self.target!r}. Remove it")
+        _rendering.check_names(
+            {"target": (self.target,), "features": self.features, "drop": self.drop}
+        )

@@ -61,7 +61,12 @@ class Config(CommandSettings):
         shown_default="nano; mlp for tables",
     )
     target: str | None = _data(
-        None, "Column to predict in a table file", metavar="COLUMN", swept=False, repeat=False
+        None,
+        "Column to predict in a table file",
+        metavar="COLUMN",
+        single=True,
+        swept=False,
+        repeat=False,
     )
     fold: int | None = _data(
         None, "Fold to train on", metavar="K", of="tables", at_least=0, shown_default="all"

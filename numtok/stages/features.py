@@ -8,6 +8,7 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -27,7 +28,7 @@ from numtok.data.tables.text_features import TextFeatures, write_text_features
 from numtok.declaration import command_line, of_version
 from numtok.encoding.target_texts import TargetTexts, only_target, target_texts
 from numtok.encoding.unit import Screening
-from numtok.errors import UsageError
+from numtok.errors import UsageError, meaningless
 from numtok.evaluation.text_states import text_states
 from numtok.files import Sink
 from numtok.models.pretrained.frozen import FrozenModel, FrozenSource
@@ -72,6 +73,8 @@ def run(config: Config, store: Store, progress: Progress) -> MadeArtifact:
     started = time.monotonic()
     if config.target is not None and rendering.has_target(config.inputs, config.target):
         config, _ = rendering.as_texts(config, store)
+    elif chosen := next(filter(partial(getattr, config), ("fields", "drop")), None):
+        raise meaningless(chosen, "rows that are texts")
     source = FrozenSource.of(config.model)
     digest, size = source.digest()
     rule = SplitRule.parse(config.split) if config.split else None

@@ -4,8 +4,8 @@ Unlike ``eval``, this stage computes no metrics and makes no artifact. The excep
 that calibrates prediction intervals, which is made if it does not exist yet.
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator
-from dataclasses import fields
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import fields, replace
 from functools import partial
 
 from numtok.data.reading.split_rule import TRAIN
@@ -16,9 +16,10 @@ from numtok.data.tables.text_features import read_text_features
 from numtok.declaration import CheckApplies, no_options
 from numtok.encoding.codec import Codec
 from numtok.encoding.schema import SCHEME_FILE
-from numtok.errors import meaningless
+from numtok.errors import UsageError, meaningless
 from numtok.evaluation.conformal import Calibrated
-from numtok.evaluation.feature_rows import predict_features
+from numtok.evaluation.devices import Note
+from numtok.evaluation.feature_rows import FeaturePredictor, FeatureQuery, predict_features
 from numtok.evaluation.record_rows import predict_records
 from numtok.evaluation.reporting import Access, calibration_report, training_data
 from numtok.evaluation.resolved import resolve
@@ -26,6 +27,7 @@ from numtok.evaluation.table_rows import predict_table
 from numtok.evaluation.text_rows import (
     Query,
     RowPrediction,
+    TextPredictor,
     outgoing,
     predict_texts,
     read_rows,
@@ -34,6 +36,7 @@ from numtok.settings.eval import Config as EvalConfig
 from numtok.settings.predict import Config as Config
 from numtok.store.artifact import MODEL, Artifact
 from numtok.store.store import Store
+from numtok.training.device import device_of
 from numtok.training.model_json import TableModelFile, TextModelFile, read_model_file
 
 
@@ -72,6 +75,33 @@ def run(config: Config, store: Store, check: CheckApplies = no_options) -> Gener
         yield outgoing(row, predictions)
 
 
+def text_predictor(
+    config: Config, model: Artifact, store: Store
+) -> Callable[[Sequence[Query], Note], list[RowPrediction]]:
+    """Load a model that predicts from texts, and return the function that predicts rows in memory.
+
+    Raises UsageError for a table model whose features do not come from texts, and for options that
+    do not apply; StoreError; and DataError for data that cannot calibrate intervals.
+    """
+    file, recipe = read_model_file(model), read_text_features(model.path)
+    if isinstance(file, TableModelFile):
+        if recipe is None:
+            raise UsageError(
+                f"{model.ref} is a table model and does not read texts. Use "
+                "numtok.predict(MODEL, FILE)"
+            )
+        calibrated = _calibrated(config, model, file, store)
+        features = FeaturePredictor.of(config, model, file, recipe, calibrated)
+
+        def predict(rows: Sequence[Query], note: Note) -> list[RowPrediction]:
+            return features.predict([FeatureQuery.of(row, recipe) for row in rows], note).rows
+
+        return predict
+    predictor = TextPredictor.of(config, model, file, device_of(config.device))
+    calibrated = _calibrated(config, model, file, store)
+    return replace(predictor, calibrated=calibrated).predict
+
+
 def _has_records(config: Config, template: RowTemplate) -> bool:
     """Return whether the rows of the file are records of a template, not texts."""
     return config.file is not None and has_fields(config.file, template.fields)
@@ -88,7 +118,7 @@ def _predictions(
     file: TextModelFile | TableModelFile,
     rows: Iterable[Query] | None,
     *,
-    note: Callable[[str], None],
+    note: Note,
     calibrated: Calibrated | None,
 ) -> Iterator[tuple[Query, RowPrediction]]:
     """Predict rows, or those that the settings name, from their texts."""

@@ -80,7 +80,7 @@ NOT_APPLICABLE = {
 
 
 def test_the_conventions_of_scikit_learn_hold() -> None:
-    model = tiny(steps=60, preset="nano,layers=1,width=64")
+    model = tiny(steps=90, preset="nano,layers=1,width=64")
     check_estimator(model, on_skip=None, expected_failed_checks=NOT_APPLICABLE)
 
 
@@ -129,7 +129,7 @@ FRAME = pd.DataFrame(
 def test_weights_are_those_of_the_commands(bare: str, tmp_path: Path) -> None:
     x = pd.DataFrame({"x": TEXTS}) if bare == "texts" else FRAME
     x.assign(y=AREAS).to_csv(tmp_path / "a.csv", index=False)
-    store, split = tmp_path / "store", "validation=0.2,seed=5"
+    store, split = tmp_path / "store", "validation=0.2,calibration=0.15,seed=5"
     more = {"text_field": "x"} if bare == "texts" else {}
     encoded = numtok.encode(
         tmp_path / "a.csv", target="y", scheme="xval", split=split, store=store, **more
@@ -137,16 +137,26 @@ def test_weights_are_those_of_the_commands(bare: str, tmp_path: Path) -> None:
     settings: dict[str, Any] = {"preset": TINY, "steps": 6, "batch": 16, "head": "mdn:2"}
     trained = numtok.train(encoded, seed=5, **settings)
     weights = read_model(trained._artifact, torch.device("cpu")).model.state_dict()
-    model = TextRegressor(**settings, validation=0.2, random_state=5)
+    model = TextRegressor(**settings, validation=0.2, calibration=0.15, random_state=5)
     model.fit(TEXTS if bare == "texts" else x, AREAS)
     own = model.fitted_.model.state_dict()
     assert own.keys() == weights.keys()
     assert all(torch.equal(own[name], weights[name]) for name in own)
     if bare == "frame":
-        predicted = numtok.predict(trained, x)
+        predicted = numtok.predict(trained, x, interval=0.9)
         np.testing.assert_allclose(model.predict(x), predicted["predicted"], rtol=1e-5)
         quantiles = np.column_stack([predicted["q05"], predicted["q95"]])
-        np.testing.assert_allclose(model.predict_interval(x), quantiles, rtol=1e-5)
+        np.testing.assert_allclose(model.predict_quantiles(x, [0.05, 0.95]), quantiles, rtol=1e-5)
+        ends = np.column_stack([predicted["interval_low"], predicted["interval_high"]])
+        assert np.isfinite(ends).all()
+        np.testing.assert_allclose(model.predict_interval(x), ends, rtol=1e-5)
+        loaded = numtok.load(trained.ref, store=store)
+        prompts = [
+            f"wood: {row.wood}\nwidth: {row.width}\nnote: {row.note}\ny: [?]"
+            for row in x[x.wood.notna()].itertuples()
+        ]
+        numbers = [row.numbers[0]["interval"] for row in loaded.predict(prompts, interval=0.9)]
+        np.testing.assert_allclose(numbers, ends[x.wood.notna()], rtol=1e-5)
 
 
 # --- inputs ---------------------------------------------------------------------------------------
@@ -202,17 +212,64 @@ def test_a_frame_may_have_a_column_named_y() -> None:
 
 
 @each("parts", [parts for parts in PARTS if parts != "digits"])
-def test_intervals_quantiles_and_distributions_agree(parts: str) -> None:
+def test_quantiles_and_distributions_agree(parts: str) -> None:
     model = fitted(parts)
-    low, high = model.predict_interval(TEXTS, 0.75).T
-    np.testing.assert_array_equal(
-        model.predict_quantiles(TEXTS, [0.125, 0.875]), np.column_stack([low, high])
-    )
+    low, middle, high = model.predict_quantiles(TEXTS, [0.125, 0.5, 0.875]).T
     assert (low < high).all()
     distribution = model.predict_distribution(TEXTS)
-    np.testing.assert_allclose(distribution.median(), model.predict_quantiles(TEXTS, [0.5])[:, 0])
+    np.testing.assert_allclose(distribution.median(), middle)
     np.testing.assert_allclose(distribution.point(), model.predict(TEXTS))
-    assert (model.predict_interval(TEXTS, 0.99)[:, 1] >= high).all()
+
+
+def noisy(rows: int, seed: int = 0) -> tuple[list[str], NDArray[np.float64]]:
+    """Texts with a number, and a target that no Gaussian describes."""
+    random = np.random.default_rng(seed)
+    sizes = random.integers(1, 60, rows)
+    target = random.choice([-100, 100], rows) + random.normal(0, 1 + sizes / 5)
+    return [f"a board of {size} cm" for size in sizes], target
+
+
+def coverage(model: Any, texts: Any, target: Any) -> float:
+    low, high = model.predict_interval(texts, 0.8).T
+    return float(np.mean((low <= target) & (target <= high)))
+
+
+@each("parts", ["scalar", "digits"])
+def test_intervals_of_a_bad_model_cover_what_they_promise(parts: str) -> None:
+    texts, target = noisy(1400)
+    new, truth = noisy(1000, seed=1)
+    model = tiny(**PARTS[parts], calibration=0.5).fit(texts, target)
+    # With 700 calibration rows, three standard deviations of the coverage are 0.06.
+    assert abs(coverage(model, new, truth) - 0.8) < 0.06
+    if parts == "scalar":
+        low, high = model.predict_quantiles(new, [0.1, 0.9]).T
+        assert abs(np.mean((low <= truth) & (truth <= high)) - 0.8) > 0.1
+    wide = model.predict_interval(new[:50], 0.99)
+    narrow = model.predict_interval(new[:50], 0.5)
+    assert (wide[:, 0] < narrow[:, 0]).all() and (narrow[:, 1] < wide[:, 1]).all()
+
+
+def test_coverage_is_cross_validated() -> None:
+    texts, target = noisy(1500)
+    model = clone(tiny(steps=3, calibration=0.4))
+    scores = cross_val_score(model, texts, target, scoring=coverage, cv=3)
+    assert abs(scores.mean() - 0.8) < 0.06
+    lower = FunctionTransformer(lambda texts: [text.lower() for text in texts])
+    pipeline = make_pipeline(lower, model).fit([text.upper() for text in texts], target)
+    assert coverage(pipeline[-1], texts, target) == pytest.approx(0.8, abs=0.06)
+
+
+def test_intervals_need_calibration_rows() -> None:
+    texts, target = noisy(60)
+    model = tiny(steps=3, calibration=0.05).fit(texts, target)
+    with pytest.warns(UserWarning, match="at least 9 calibration rows"):
+        assert np.isinf(model.predict_interval(texts)).all()
+    assert np.isfinite(
+        tiny(steps=3, calibration=0.5).fit(texts, target).predict_interval(texts)
+    ).all()
+    without = tiny(steps=3, calibration=0).fit(texts, target)
+    with pytest.raises(ValueError, match=r"calibration is 0. Fit with calibration=0\.1"):
+        without.predict_interval(texts)
 
 
 def test_many_rows_are_predicted_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,7 +291,7 @@ def test_numbers_written_digit_by_digit_have_points_but_no_distribution(says: Sa
     model = fitted("digits")
     assert model.predict(TEXTS).shape == (100,)
     with says.raises(ValueError, "token by token", "head='mdn:5'"):
-        model.predict_interval(TEXTS)
+        model.predict_quantiles(TEXTS, [0.5])
 
 
 def test_order_of_rows_is_kept_although_their_lengths_differ() -> None:
@@ -254,6 +311,8 @@ def test_parameters_that_are_not_possible_are_named(says: Says) -> None:
         ("batch", 0, ("batch must be above 0",)),
         ("learning_rate", 2.0, ("learning_rate must be above 0 and below 1",)),
         ("validation", 1.0, ("validation == 1.0",)),
+        ("calibration", -0.1, ("calibration == -0.1",)),
+        ("calibration", 0.9, ("validation + calibration", "0.1 + 0.9")),
         ("point", "middle", ("point 'middle'", "mean, median, mode")),
         ("scheme", "xvall", ("scheme 'xvall'", "xval")),
         ("head", "mdm:5", ("head 'mdm'", "mdn")),

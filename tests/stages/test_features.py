@@ -262,8 +262,37 @@ def test_bad_rows_and_options_of_predict(store: Store, says: Says) -> None:
             list(predict.run(config, store))
 
 
-def test_the_same_in_python(tmp_path: Path) -> None:
+def test_the_same_in_python(tmp_path: Path, says: Says) -> None:
     table = numtok.features(written(rooms()), model="gpt2", store=tmp_path / "artifacts")
-    model = numtok.train(table, head="pointwise", epochs=1)
-    said = numtok.predict(model, written([{"text": "size: 3"}], "asked.jsonl"))
-    assert isinstance(said[0]["predicted"]["numbers"][0]["value"], float)
+    model = numtok.train(table, head="mdn:2", epochs=1)
+    texts = ["size: 3", "size: 4\nkind: a\ny: [?]"]
+    path = written([{"text": text} for text in texts], "asked.jsonl")
+    said = [row["predicted"] for row in numtok.predict(model, path, interval=0.8)]
+    loaded = numtok.load(model.ref, store=tmp_path / "artifacts")
+    for predicted, row in zip(loaded.predict(texts, interval=0.8), said, strict=True):
+        assert predicted.text == row["text"]
+        [number], [known] = predicted.numbers, row["numbers"]
+        assert number.keys() == known.keys() >= {"q05", "interval"}
+        np.testing.assert_allclose(number["value"], known["value"], rtol=1e-5)
+        np.testing.assert_allclose(number["interval"], known["interval"], rtol=1e-5)
+    assert "interval" not in loaded.predict(texts)[0].numbers[0]
+    with says.raises(UsageError, "fill"):
+        loaded.predict(texts, fill="parallel")
+    with says.raises(UsageError, "table model", "no codec"):
+        _ = loaded.codec
+
+
+@pytest.mark.parametrize("model", ["gpt2", "bert"])
+def test_a_marked_target_is_filled_in(store: Store, model: str) -> None:
+    if model == "bert":
+        pretrained("bert", Path("bert"))
+    table = made(store, written(rooms()), model)
+    trained = train.run(TrainConfig(table.ref, head="pointwise", epochs=1), store, quiet).artifact
+    asked = row("size: 3, y: ", "1.5", ", z: 2")
+    asked["targets"]["z"] = [[20, 21]]
+    for each in (asked, {"text": "size: 3, y: [?], z: 2"}):
+        path = written([each], "asked.jsonl")
+        [line] = predict.run(PredictConfig(trained.ref, path), store)
+        predicted = json.loads(line)["predicted"]
+        literal = predicted["numbers"][0]["literal"]
+        assert predicted["text"] == f"size: 3, y: {literal}, z: 2"

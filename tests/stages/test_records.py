@@ -16,6 +16,7 @@ from numtok.encoding.schema import SCHEME_FILE
 from numtok.encoding.splits import read_split
 from numtok.reports import QUANTILES, quantile_column
 from numtok.store.store import Store
+from tests.messages import Says
 from tests.shell import Shell
 
 WORDS = ("a flat near the park", "an old house", "a cabin by the lake")
@@ -184,7 +185,6 @@ def test_a_table_has_the_parts_of_dates(numtok: Shell) -> None:
     [
         (("a.csv", "--fields", "rooms"), 2, "--fields needs the field to predict"),
         (("a.csv", "b.csv", "--target", "price"), 2, "single file"),
-        (("a.csv", "--target", "price", "--drop", "rooms", "--fields", "sold"), 2, "combined"),
         (("a.csv", "--target", "prize"), 2, "unknown field 'prize'. Did you mean 'price'?"),
         (("a.csv", "--target", "about"), 3, "target 'about' must be a number"),
         (("a.csv", "--target", "price", "--split", "by=sald,test=2018"), 2, "sald"),
@@ -207,3 +207,56 @@ def test_the_answer_of_a_rendered_row_is_its_first_target(numtok: Shell) -> None
     starts = split.number_start[split.targets[prices]]
     assert starts.tolist() == split.answer_start[split.target_row[prices]].tolist()
     assert len(starts) == len(split)
+COMMANDS = {
+    "encode": ("encode", "--scheme", "xval"),
+    "profile": ("profile",),
+    "race": ("race", "--dry-run"),
+    "features": ("features", "--model", "hf:none"),
+    "table": ("table",),
+}
+#: Choices that contradict each other, with parts of the message. A table has --features.
+CONTRADICTIONS: Sequence[tuple[Sequence[str], Sequence[str]]] = (
+    (["--fields", "rooms,price"], ["--fields", "the target 'price'"]),
+    (["--fields", "rooms,rooms"], ["--fields", "'rooms' twice"]),
+    (["--fields", "rooms", "--drop", "sold"], ["--fields and --drop", "Choose one"]),
+    (["--fields", "rooms", "--fields", "sold"], ["rooms, sold", "--fields rooms,sold"]),
+    (["--drop", "price"], ["--drop", "the target 'price'"]),
+    (["--drop", "sold,sold"], ["--drop", "'sold' twice"]),
+    (["--drop", "rooms", "--drop", "sold"], ["rooms, sold", "--drop rooms,sold"]),
+    (["--text-field", "price"], ["--text-field", "the target 'price'"]),
+    (["--text-field", "about", "--text-field", "sold"], ["--text-field", "about, sold"]),
+    (["--text-field", "about", "--fields", "rooms"], ["--text-field and --fields"]),
+    (["--text-field", "about", "--drop", "rooms"], ["--text-field and --drop"]),
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_contradictory_choices_of_fields_are_refused(
+    numtok: Shell, says: Says, command: str
+) -> None:
+    write_csv("a.csv", homes())
+    for options, parts in CONTRADICTIONS:
+        if command == "table" and "--text-field" in options:
+            continue
+        if command == "table":
+            options, parts = (
+                [word.replace("--fields", "--features") for word in words]
+                for words in (options, parts)
+            )
+        ran = numtok(*COMMANDS[command], "a.csv", "--target", "price", *options)
+        says.refused(ran, 2, *parts)
+    several = command in ("encode", "profile")
+    for second in ("price", "rooms"):
+        if not (several and second == "rooms"):
+            ran = numtok(*COMMANDS[command], "a.csv", "--target", "price", "--target", second)
+            says.refused(ran, 2, "--target", "twice" if several else f"once (got price, {second})")
+    ran = numtok(*COMMANDS[command], "a.csv", "--target", "price", "--drop", "about,rooms,sold")
+    says.refused(ran, 3, "a.csv", "is left")
+    assert not Path("artifacts").exists() or not list(Store(Path("artifacts")).artifacts())
+
+
+def test_fields_of_texts_cannot_be_chosen_for_features(numtok: Shell, says: Says) -> None:
+    Path("t.jsonl").write_text('{"text": "y: 1", "targets": {"y": [[3, 4]]}}\n')
+    for target, code, words in (((), 2, "Pass --target"), (("--target", "y"), 2, "texts")):
+        ran = numtok("features", "t.jsonl", "--model", "hf:none", *target, "--drop", "x")
+        says.refused(ran, code, "--drop", words)

@@ -110,27 +110,14 @@ def template_of(
     drop
         Fields to leave out.
 
-    Raises UsageError if a name is unknown, or given twice or as both target and field.
+    The settings of the commands check that these names do not contradict each other. Raises
+    UsageError if a name is unknown, and DataError if no field is left.
     """
-    for option, names in (("--target", targets), ("--fields", fields), ("--drop", drop)):
-        for index, name in enumerate(names):
-            if name not in records.names:
-                known = filter(None, records.names)
-                raise UsageError(f"{records.path}: {unknown('field', name, known)}")
-            if name in names[:index]:
-                raise UsageError(f"{option} names {name!r} twice. Name each field once")
-    if both := set(targets) & {*fields, *drop, text_field}:
-        name = sorted(filter(None, both))[0]
-        raise UsageError(
-            f"{name!r} is a target, so it cannot be a field of the text or be dropped. Remove it "
-            "from one of the options"
-        )
-    if text_field is not None:
-        if fields:
-            raise UsageError("--text-field and --fields cannot be combined. Choose one")
-        if text_field not in records.names:
+    for name in (*targets, *fields, *drop, *([] if text_field is None else [text_field])):
+        if name not in records.names:
             known = filter(None, records.names)
-            raise UsageError(f"{records.path}: {unknown('field', text_field, known)}")
+            raise UsageError(f"{records.path}: {unknown('field', name, known)}")
+    if text_field is not None:
         return RowTemplate(targets=list(targets), fields=[text_field], bare=True)
     left_out = {*targets, *drop, "split"}
     chosen = list(fields) or [
