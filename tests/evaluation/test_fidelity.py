@@ -210,6 +210,28 @@ def test_a_verdict_is_never_written_by_hand(tmp_path: Path, claims: str, words: 
         read_fidelity(written(tmp_path, [GOOD], claims))
 
 
+def test_reports_are_added_once_to_the_measurements(numtok: Shell) -> None:
+    run = (
+        "gen arithmetic --rows 200 --operands 2 --split test=0.3 --name sums",
+        "encode sums --scheme p1000 --name e",
+        "train e --preset nano,layers=1,width=16,heads=2 --steps 2 --batch 8 --name m",
+        "eval m --name r",
+    )
+    for words in run:
+        assert (ran := numtok(*words.split())).code == 0, ran.err
+    written(Path(), [GOOD])
+    recording = ("compare", "r", "--against", "xval/table3", "--record", "papers")
+    for _ in range(2):
+        assert (ran := numtok(*recording)).code == 0, ran.err
+        assert "values of xval/table3 in papers" in ran.out + ran.err
+    [old, new] = sorted(read_measurements(Path("papers")), key=lambda line: line.row, reverse=True)
+    assert (old.row, old.value, old.source) == ("xval", 0.99, "test")
+    place = (new.row, new.column, new.setting, new.examples, new.n)
+    assert place == ("p1000", "2 operands", "paper", 16, 1)
+    assert new.source.startswith("r@")
+    assert numtok("compare", "r", "--record", "papers").code == 2
+
+
 def test_the_page_shows_the_stored_measurements(numtok: Shell) -> None:
     page = numtok("fidelity", str(ROOT / "docs/results"), "--format", "md")
     assert page.code == 0, page.err

@@ -71,10 +71,11 @@ def read_measurements(folder: Path) -> list[MeasuredLine]:
     """
     if not (paths := sorted(folder.glob("*.csv"))):
         raise DataError(f"{folder} has no CSV files of measurements. Choose another folder")
-    return [line for path in paths for line in _read(path)]
+    return [line for path in paths for line in read_file(path)]
 
 
-def _read(path: Path) -> Iterator[MeasuredLine]:
+def read_file(path: Path) -> Iterator[MeasuredLine]:
+    """Yield the lines of a file. Raises the errors of :func:`read_measurements`."""
     with path.open(encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file, strict=True)
         if tuple(reader.fieldnames or ()) != COLUMNS:
