@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,8 @@ class Records:
         Notes on how the file was read.
     lines
         Line of each record, counted from 1; None if records are numbered instead.
+    whole
+        All records of the file, if these are only some of them. They determine the columns' kinds.
     """
 
     path: str
@@ -43,6 +45,7 @@ class Records:
     decimal: str = "."
     notes: tuple[str, ...] = ()
     lines: Sequence[int] | None = None
+    whole: "Records | None" = None
 
     def __len__(self) -> int:
         return len(self.table)
@@ -70,7 +73,9 @@ class Records:
 
     @cached_property
     def columns(self) -> dict[str, ColumnKind]:
-        """Kind of each column, keyed by name."""
+        """Kind of each column in the whole file, keyed by name."""
+        if self.whole is not None:
+            return self.whole.columns
         return {name: column_of(name, self.column(name), self.decimal) for name in self.names}
 
     def where(self, row: int) -> str:
@@ -84,13 +89,7 @@ class Records:
         lines = self.lines
         if lines is not None:
             lines = [line for line, kept in zip(lines, keep.to_pylist(), strict=True) if kept]
-        return Records(
-            path=self.path,
-            table=self.table.filter(keep),
-            decimal=self.decimal,
-            notes=self.notes,
-            lines=lines,
-        )
+        return replace(self, table=self.table.filter(keep), lines=lines, whole=self.whole or self)
 
 
 def read_records(path: str) -> Records:

@@ -6,11 +6,10 @@ artifact has the rows in the order of the file, with their splits, and the templ
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence, Set
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -33,8 +32,8 @@ from numtok.data.records.template import (
 from numtok.errors import DataError, NumtokError
 from numtok.files import Sink
 from numtok.names import join_names
+from numtok.store.access import StoreAccess
 from numtok.store.artifact import DATA, Artifact, Parent
-from numtok.store.draft import Draft
 
 Settings = TypeVar("Settings", bound=Any)
 
@@ -42,25 +41,6 @@ REVISION = 1
 _LARGEST = 1 << 31  # bytes of a file
 ROWS = "rows.parquet"
 FIELD = "field:"  # prefix of the columns that keep the fields of a record
-
-
-class DraftStore(Protocol):
-    """The methods of a store that rendering needs."""
-
-    note: Callable[[str], None]
-
-    def draft(
-        self,
-        kind: str,
-        name: str,
-        settings: Mapping[str, Any],
-        parents: Sequence[Parent],
-        command: Sequence[str],
-    ) -> AbstractContextManager[Draft | Artifact]:
-        """Yield a draft in which to make an artifact, or the artifact if it already exists."""
-
-    def resolve(self, ref: str, kinds: Set[str]) -> Artifact:
-        """Return the artifact with this REF."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +93,7 @@ class Rendered:
         return list(texts.slice(0, most).to_pylist())
 
 
-def run(rendering: Rendering, store: DraftStore) -> Rendered:
+def run(rendering: Rendering, store: StoreAccess) -> Rendered:
     """Render the rows of a file, or return the existing artifact.
 
     The id of a row is its index among the usable records of the file, as in a table of the same
@@ -152,7 +132,7 @@ def run(rendering: Rendering, store: DraftStore) -> Rendered:
 
 
 def as_texts(
-    config: Settings, store: DraftStore, template: RowTemplate | None = None
+    config: Settings, store: StoreAccess, template: RowTemplate | None = None
 ) -> tuple[Settings, Rendered]:
     """Render the file that a command's settings name, and return settings that read the texts.
 
@@ -189,7 +169,7 @@ def has_target(inputs: Sequence[str], target: str) -> bool:
     return path.endswith(".csv") or target in read_records(path).names
 
 
-def template_in(inputs: Sequence[str], store: DraftStore) -> RowTemplate | None:
+def template_in(inputs: Sequence[str], store: StoreAccess) -> RowTemplate | None:
     """Return the template of rendered rows that are the only input; None for other inputs."""
     if len(inputs) != 1 or Path(inputs[0]).is_file():
         return None

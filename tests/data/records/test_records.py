@@ -157,3 +157,12 @@ def test_dates_become_numbers(tmp_path: Path) -> None:
         "weekday": [3.0, 4.0],
         "days": [18627.0, 18628.0],
     }
+
+
+def test_kinds_are_those_of_the_whole_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('x,y\n"1,200",1\n7,2\n8,\n')
+    records = read_records(str(path))
+    some = records.take(pa.array([False, True, True])).take(pa.array([True, False]))
+    assert some.columns == records.columns
+    assert some.columns["y"].missing == 1 and some.plain("x").to_pylist() == ["7"]
