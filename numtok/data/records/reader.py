@@ -9,12 +9,17 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
-import pyarrow.csv
 
 from numtok.data.reading.json_lines import check_characters, json_lines
 from numtok.data.reading.streams import is_stdin
 from numtok.data.records.columns import ColumnKind, column_of
-from numtok.data.tables.file import check_names, check_width, csv_form, parsed, read_csv, read_file
+from numtok.data.tables.file import (
+    check_names,
+    check_width,
+    csv_strings,
+    parsed,
+    read_file,
+)
 from numtok.errors import DataError, UsageError, unknown
 
 #: Endings of files with records.
@@ -122,17 +127,9 @@ def has_fields(path: str, names: Sequence[str]) -> bool:
 
 
 def _of_csv(path: str, data: bytes) -> Records:
-    names = parsed(path, data).column_names  # checks the file
-    check_names(path, names)
-    form = csv_form(data)
-    strings = dict.fromkeys(names, pa.string())
-    options = pyarrow.csv.ConvertOptions(
-        strings_can_be_null=True, column_types=strings, include_columns=names
-    )
+    table, form = csv_strings(path, data)
     notes = () if form.note is None else (form.note,)
-    return Records(
-        path=path, table=read_csv(data, options, form), decimal=form.decimal, notes=notes
-    )
+    return Records(path=path, table=table, decimal=form.decimal, notes=notes)
 
 
 def records_of(table: "pa.Table", path: str) -> Records:

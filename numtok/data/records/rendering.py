@@ -29,6 +29,7 @@ from numtok.data.records.template import (
     rendered,
     template_of,
 )
+from numtok.data.tables.file import parquet_names
 from numtok.errors import DataError, NumtokError
 from numtok.files import Sink
 from numtok.names import join_names
@@ -93,15 +94,15 @@ class Rendered:
         return list(texts.slice(0, most).to_pylist())
 
 
-def run(rendering: Rendering, store: StoreAccess) -> Rendered:
+def run(rendering: Rendering, store: StoreAccess, records: Records | None = None) -> Rendered:
     """Render the rows of a file, or return the existing artifact.
 
-    The id of a row is its index among the usable records of the file, as in a table of the same
-    file. Raises UsageError for unknown fields, DataError for rows without a usable target, and
-    StoreError.
+    ``records`` are the records of the file; None to read them. The id of a row is its index among
+    the usable records, as in a table of the same file. Raises UsageError for unknown fields,
+    DataError for rows without a usable target, and StoreError.
     """
     path = rendering.path
-    records = read_records(path)
+    records = read_records(path) if records is None else records
     template, notes = template_for(rendering, records)
     usable = check_targets(records, template.targets)
     kept = np.asarray(usable.kept.to_numpy(zero_copy_only=False), np.bool_)
@@ -144,11 +145,16 @@ def as_texts(
     result = run(Rendering.of(config, template), store)
     for note in result.notes:
         store.note(note)
-    texts: Any = {"inputs": (str(result.artifact.path),), "text_field": "text", "split": None}
+    return reading(config, result), result
+
+
+def reading(config: Settings, rows: Rendered) -> Settings:
+    """Return the settings of a command that read rendered rows as texts."""
+    texts: Any = {"inputs": (str(rows.artifact.path),), "text_field": "text", "split": None}
     texts |= {"fields": (), "drop": ()}
     if not isinstance(config.target, str):  # a single target remains the one that is scored
         texts["target"] = ()
-    return replace(config, **texts), result
+    return replace(config, **texts)
 
 
 def is_records(inputs: Sequence[str]) -> bool:
@@ -166,7 +172,7 @@ def has_target(inputs: Sequence[str], target: str) -> bool:
     [path] = inputs
     if path.endswith(JSON_LINES):
         return has_fields(path, [target])
-    return path.endswith(".csv") or target in read_records(path).names
+    return path.endswith(".csv") or target in parquet_names(path)
 
 
 def template_in(inputs: Sequence[str], store: StoreAccess) -> RowTemplate | None:

@@ -166,3 +166,14 @@ def test_kinds_are_those_of_the_whole_file(tmp_path: Path) -> None:
     some = records.take(pa.array([False, True, True])).take(pa.array([True, False]))
     assert some.columns == records.columns
     assert some.columns["y"].missing == 1 and some.plain("x").to_pylist() == ["7"]
+
+
+@pytest.mark.parametrize(
+    "header", ["a,b", '"a",b', "\ufeffa,b", "\n\na,b", '"a\n1",b', " a,b", "NA,b"]
+)
+def test_columns_of_a_csv_are_strings_with_any_header(tmp_path: Path, header: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"{header}\n007,1.50\n,true\n", encoding="utf-8")
+    records = read_records(str(path))
+    assert records.column(records.names[0]).to_pylist() == ["007", None]
+    assert records.column("b").to_pylist() == ["1.50", "true"]
