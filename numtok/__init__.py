@@ -74,6 +74,7 @@ _PUBLIC = {
     "profile": "commands:profile",
     "race": "commands:race",
     "read_answer": "answers:read_answer",
+    "fidelity": "commands:fidelity",
     "score": "commands:score",
     "score_answers": "answers:score_answers",
     "sweep": "commands:sweep",

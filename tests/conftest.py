@@ -24,7 +24,8 @@ settings.load_profile("default")
 # On a CPU everywhere, whose figures are the same; `just test-gpu` shows the tests a GPU.
 if "NUMTOK_TESTS_GPU" not in os.environ:
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
-os.environ.pop("NUMTOK_STORE", None)  # the store of whoever runs the tests is not theirs
+for _name in ("NUMTOK_STORE", "NUMTOK_TABICL"):  # of whoever runs the tests
+    os.environ.pop(_name, None)
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # as the command has it (numtok/cli/main.py)
 # The workers of the tests take all cores already: threads would only wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -11,6 +11,7 @@ explain.py   numtok explain
 export.py    numtok export
 features.py  numtok features
 fetch.py     numtok fetch
+fidelity.py  numtok fidelity
 figure.py    numtok figure
 gc.py        numtok gc
 gen.py       numtok gen

@@ -33,7 +33,7 @@ PANELS: Mapping[str, Sequence[str]] = {
     "Start here": ("demo", "race", "explain", "schemes"),
     "Data": ("gen", "fetch", "table", "features", "profile"),
     "Pipeline": ("encode", "train", "eval", "predict"),
-    "Analyze": ("report", "compare", "diagnose", "probe", "figure", "score"),
+    "Analyze": ("report", "compare", "diagnose", "probe", "figure", "score", "fidelity"),
     "Scale": ("sweep", "export", "check"),
     "Store": ("ls", "show", "lineage", "verify", "rm", "gc"),
 }

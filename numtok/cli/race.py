@@ -14,6 +14,9 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
     are trained with several seeds and compared again. The test split is used once, for the final
     report. Prints the REF of the best model. To resume an interrupted race, run the command again.
 
+    TabICL is one of the baselines on records if it is installed (pip install tabicl skrub) and its
+    weights are on this machine (hf download jingang/TabICL, or NUMTOK_TABICL=FILE).
+
     Example: numtok race rooms.jsonl --minutes 10
     """
     from numtok.cli.output.pages.write import check_page, write_page

@@ -2,6 +2,7 @@
 
 answer_scores/      scores of the numbers in generated answers, of any model
 comparison/         comparison of reports: experiments, seeds, requirements, published tables
+fidelity/           verdicts on the results that papers print, from measurements in files
 published/          numbers printed in papers, with caveats; one TOML file per table
 answers.py          evaluation of models that write whole answers
 baselines.py        baselines for numbers: mean, nearest, linear, ...
@@ -24,6 +25,7 @@ queries.py          the numbers to predict, grouped by which are predicted toget
 raw_numbers.py      conversion of head outputs to values and distributions in raw units
 readings.py         outputs of a model for numbers, decoded but not scored
 record_rows.py      predictions for the records of a file, with text models
+record_splits.py    typed fields and targets of rendered records
 report_files.py     reading and writing report artifacts and their predictions
 reporting.py        reports, found in the store or made, with calibrated intervals
 resolved.py         validated options of an evaluation, with defaults filled in
@@ -35,7 +37,8 @@ seen_values.py      comparison of numbers with the training values of their targ
 table_options.py    decoding options for table models
 table_rows.py       predictions for the rows in a table file
 tables.py           evaluation of table models
-tabular_rival.py     the baseline tabular, which reads all fields of records
+tabicl_rival.py     the baseline tabicl, a pretrained transformer for tables, if available
+tabular_rival.py    the baseline tabular, which reads all fields of records
 target_features.py  features for fitted baselines: the other numbers in a row
 text_baselines.py   baselines for numbers that read words: TF-IDF, boosted trees
 text_states.py      hidden states of a frozen pretrained model for texts

@@ -27,6 +27,7 @@ from numtok.settings.explain import Config as ExplainConfig
 from numtok.settings.export import Config as ExportConfig
 from numtok.settings.features import Config as FeaturesConfig
 from numtok.settings.fetch import Config as FetchConfig
+from numtok.settings.fidelity import Config as FidelityConfig
 from numtok.settings.figure import Config as FigureConfig
 from numtok.settings.gen import Config as GenConfig
 from numtok.settings.predict import Config as PredictConfig
@@ -425,6 +426,27 @@ def error_analysis(config: ErrorsConfig, store: Store, quiet: bool) -> Shown:
 
     analysis = run(config, store)
     return Shown(analysis, partial(print_errors, analysis))
+
+
+@_command
+def fidelity(config: FidelityConfig, store: Store, quiet: bool) -> Shown:
+    """Count which results of the papers are reproduced.
+
+    Returns
+    -------
+    Shown
+        Object that prints the tables of ``numtok fidelity``. Its ``result`` contains the verdicts.
+
+    Examples
+    --------
+    >>> numtok.fidelity("docs/results").result.total.printed
+    612
+    """
+    from numtok.cli.output.fidelity import print_fidelity
+    from numtok.evaluation.fidelity.counts import read_fidelity
+
+    found = read_fidelity(Path(config.folder))
+    return Shown(found, partial(print_fidelity, found))
 
 
 @_command

@@ -13,6 +13,7 @@ explain.py   a number and schemes
 export.py    an artifact and the format of its folder
 features.py  texts and a pretrained model
 fetch.py     a public data set
+fidelity.py  a folder of measurements of published tables
 figure.py    a kind of figure and its artifacts
 gen.py       a task and its number of rows
 predict.py   model, rows, and decoding of numbers

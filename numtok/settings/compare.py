@@ -4,6 +4,7 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
 from numtok.declaration import CommandSettings, setting
+from numtok.errors import UsageError
 from numtok.settings import _fields
 
 
@@ -18,6 +19,8 @@ class Config(CommandSettings):
     until
         Levels of metrics, such as ``loss<=0.5``. The comparison shows the number of training tokens
         needed to reach each level on the validation split.
+    record
+        Folder of the measurements that ``numtok fidelity`` reads.
     reference
         Experiment that the others are compared with, given by its label or one of its reports; None
         for the best.
@@ -52,8 +55,16 @@ class Config(CommandSettings):
         metavar="REPORT",
         shown_default="the best",
     )
+    record: str | None = setting(
+        None,
+        "With --against: add the values to PAPER.csv in this folder, for numtok fidelity",
+        metavar="DIR",
+        swept=False,
+    )
     html: Path | None = _fields.html()  # noqa: RUF009
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _fields.check_column(self)
+        if self.record is not None and self.against is None:
+            raise UsageError("--record needs a published table. Name it with --against")

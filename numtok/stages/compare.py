@@ -10,6 +10,7 @@ by the standard deviation, and by Student's t-test over the seeds, as is usual i
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -33,6 +34,7 @@ from numtok.evaluation.comparison.seeds import (
     t_test,
 )
 from numtok.evaluation.comparison.tokens_to_target import Level, TokensToTarget, tokens_to_target
+from numtok.evaluation.fidelity.recording import record
 from numtok.evaluation.report_files import (
     FOLD,
     TARGET,
@@ -186,6 +188,10 @@ def run(config: Config, store: Store) -> Comparison:
     if config.by is not None:
         rows = {value: where for value, where in first.groups(config.by).items()}
     reference = None if config.reference is None else _index_of(config.reference, labelled)
+    notes = []
+    if config.record is not None and config.against is not None:
+        values = record(config.against, evaluations, Path(config.record))
+        notes.append(f"Recorded {values} values of {config.against} in {config.record}.")
     return Comparison(
         split=evaluations[0].report.split,
         numbers=len(first.answers.truth),
@@ -211,6 +217,7 @@ def run(config: Config, store: Store) -> Comparison:
         measures=first.answers.measures,
         tokens_to_target=tokens_to_target(levels, labelled, store.resolve),
         notes=[
+            *notes,
             *shared_size(evaluations),
             *([] if (count := first.clusters(everywhere)) is None else [clusters_note(count)]),
             *_without_baselines(metrics, evaluations),

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -196,6 +197,16 @@ def test_bad_choices_are_one_line(
     write_csv("b.csv", homes())
     ran = numtok("encode", "--scheme", "xval", *arguments)
     assert ran.code == code and words in " ".join(ran.err.split()) and ran.out == ""
+
+
+def test_the_answer_of_a_rendered_row_is_its_first_target(numtok: Shell) -> None:
+    rows = [{**row, "rent": n % 7 + 1} for n, row in enumerate(homes())]
+    folder = encoded(numtok, write_csv("homes.csv", rows), "--target", "price", "--target", "rent")
+    split = read_split(Store(Path("artifacts")).resolve(str(folder)), "train")
+    prices = np.array(split.target_name.to_pylist()) == "price"
+    starts = split.number_start[split.targets[prices]]
+    assert starts.tolist() == split.answer_start[split.target_row[prices]].tolist()
+    assert len(starts) == len(split)
 
 
 COMMANDS = {

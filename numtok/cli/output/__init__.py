@@ -9,6 +9,7 @@ encode.py      encoded data
 errors.py      error analyses
 explain.py     how schemes write a number
 fetch.py       downloaded data
+fidelity.py    how published results compare with our measurements
 gen.py         generated data
 layout.py      layout of tables on a terminal: alignment, wrapping, stacking
 nupa.py        NUPA tables

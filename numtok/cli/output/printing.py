@@ -224,7 +224,8 @@ def print_parts(
             print(file=to)
         if not isinstance(part, Sheet):
             for line in part:
-                print(one_line(line) if isinstance(part, Verbatim) else folded(line, to), file=to)
+                whole = format is Format.MD or isinstance(part, Verbatim)
+                print(one_line(line) if whole else folded(line, to), file=to)
         elif format is Format.MD:
             print(f"{one_line(part.title)}\n\n" if part.title else "", end="", file=to)
             print_table("", part.columns, part.rows, format, to)

@@ -38,7 +38,7 @@ from numtok.store.artifact import DATA, Artifact, Parent
 
 Settings = TypeVar("Settings", bound=Any)
 
-REVISION = 1
+REVISION = 2
 _LARGEST = 1 << 31  # bytes of a file
 ROWS = "rows.parquet"
 FIELD = "field:"  # prefix of the columns that keep the fields of a record
@@ -226,6 +226,7 @@ def _write(
         "id": pa.array(map(str, range(len(records))), pa.string()),
         "text": rows.texts,
         "targets": pa.array([list(each.items()) for each in targets], kind),
+        "answer_start": pa.array(rows.spans[template.targets[0]][:, 0]),
         "split": pa.array(splits, pa.string()),
         **{FIELD + name: records.plain(name) for name in template.fields},
     }

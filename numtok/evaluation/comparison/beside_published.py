@@ -87,7 +87,7 @@ def beside_published(
     """
     table = published(name)
     reports = [evaluation.report for _, group in experiments for evaluation in group]
-    columns = _columns(table, reports) if column is None else [table.column(column)]
+    columns = columns_for(table, reports) if column is None else [table.column(column)]
     if not columns:
         raise UsageError(
             f"--against {name}: the reports have none of its groups, targets, data or heads. "
@@ -99,7 +99,7 @@ def beside_published(
     cells: list[ComparedCell] = []
     for label, group in experiments:
         report = group[0].report
-        printed = table.rows.get(_row(table, report), {}) if row is None else table.row(row)
+        printed = table.rows.get(row_of(table, report), {}) if row is None else table.row(row)
         for candidate in columns:
             if column is None and candidate.head is not None and _part(report, candidate) is None:
                 continue
@@ -118,7 +118,7 @@ def beside_published(
     differs = [
         f"{key} is {own_value} for {label}, but {published_value} in the paper."
         for label, group in experiments
-        for key, own_value, published_value in _differing(table, group[0].report, row)
+        for key, own_value, published_value in differing(table, group[0].report, row)
     ]
     return PublishedComparison(
         table=name,
@@ -130,7 +130,7 @@ def beside_published(
     )
 
 
-def _columns(table: PublishedTable, reports: Sequence[Report]) -> list[Column]:
+def columns_for(table: PublishedTable, reports: Sequence[Report]) -> list[Column]:
     """Return the columns for which at least one report has a value."""
     times = Counter(column.metric for column in table.columns)
     return [
@@ -141,7 +141,7 @@ def _columns(table: PublishedTable, reports: Sequence[Report]) -> list[Column]:
     ]
 
 
-def _row(table: PublishedTable, report: Report) -> str:
+def row_of(table: PublishedTable, report: Report) -> str:
     """Return the row of a report, which is named after its data set, preset, embedder or scheme."""
     data = report.data.partition("@")[0]
     sets = (name for name in table.rows if data == name or data.endswith(f"-{name}"))
@@ -182,7 +182,7 @@ def _part(report: Report, column: Column) -> Figures | None:
 
 
 def _measured(group: Sequence[Evaluation], column: Column) -> SeedStatistics | None:
-    figures = [_figure(evaluation, column) for evaluation in group]
+    figures = [figure_of(evaluation, column) for evaluation in group]
     available = [figure for figure in figures if figure is not None]
     if len(available) < len(figures):
         return None
@@ -196,7 +196,7 @@ def _measured(group: Sequence[Evaluation], column: Column) -> SeedStatistics | N
 
 
 def _answers(evaluation: Evaluation, column: Column) -> Predictions:
-    """Return the predictions from which :func:`_figure` takes its value."""
+    """Return the predictions from which :func:`figure_of` takes its value."""
     predictions = ReportPredictions.read(evaluation)
     if _part(evaluation.report, column) is not None:
         if column.target is not None:
@@ -207,7 +207,8 @@ def _answers(evaluation: Evaluation, column: Column) -> Predictions:
     return predictions.answers
 
 
-def _figure(evaluation: Evaluation, column: Column) -> Figure | None:
+def figure_of(evaluation: Evaluation, column: Column) -> Figure | None:
+    """Return the value of a column in a report; None if the report lacks it."""
     report, seconds = evaluation.report, evaluation.timing.train_seconds
     if column.metric == "tokens-per-number":
         return Figure(report.costs.tokens_per_number, None, None, report.numbers)
@@ -231,12 +232,12 @@ def _invalid(
     return math.fsum(fractions) / len(fractions)
 
 
-def _differing(
+def differing(
     table: PublishedTable, report: Report, row: str | None
 ) -> Iterator[tuple[str, str, str]]:
     """Yield each setting that differs from the paper: its name, its value here and its value in the
     paper."""
-    exact = table.row_setup.get(_row(table, report) if row is None else row, {})
+    exact = table.row_setup.get(row_of(table, report) if row is None else row, {})
     for key, stated in (table.setup | exact).items():
         own = str(report.configuration.get(key, "not stated"))
         if own != stated if key in exact else not _contains(own, stated):

@@ -19,6 +19,7 @@ from numtok.data.tables.table import read_table_of
 from numtok.encoding.model_folder import PREFIX
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import NumtokError, UsageError
+from numtok.evaluation.tabicl_rival import check_tabicl
 from numtok.models.heads.base import HEADS
 from numtok.models.presets import preset, trunk
 from numtok.registry import name_in
@@ -73,6 +74,7 @@ def enter_records(config: Config, store: Store, progress: Progress) -> Entered:
 
 def _entered(config: Config, store: Store, progress: Progress) -> Entered:
     progress(RaceProgress("", "reading the file"))
+    check_tabicl()
     path, name = config.inputs[0], str(config.target)
     records = read_records(path)
     time_split = TimeSplit(None)

@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from numtok.data.tables.text_features import read_text_features
+from numtok.evaluation.record_splits import read_record_splits
 from numtok.evaluation.report_files import Evaluation, ReportPredictions, read
 from numtok.evaluation.rivals import Rivals, merged, rivals
+from numtok.evaluation.tabicl_rival import tabicl_rival
 from numtok.evaluation.tabular_rival import tabular_rival
 from numtok.reports import REPORT
 from numtok.settings import eval
@@ -231,8 +233,9 @@ class Rounds:
         ]
         if self.records is None:
             return of_data[0]
-        of_words = tabular_rival(self.records, str(self.config.target), self.plan.test)
-        return merged([*(each.by_row() for each in of_data), of_words])
+        records = read_record_splits(self.records, str(self.config.target), self.plan.test)
+        of_records = tabular_rival(records), tabicl_rival(records)
+        return merged([*(each.by_row() for each in of_data), *of_records])
 
     def _artifacts_of_rivals(self) -> list[Artifact]:
         """Return the table of columns, if there is one, and the texts in one encoding."""

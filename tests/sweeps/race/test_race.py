@@ -153,11 +153,19 @@ def test_a_table_races_with_boosted_trees_beside(table: tuple[Path, RaceResult])
     assert board is not None
     baselines = {one.label for one in board.places if not one.is_model}
     trees = {"boosted", "tuned boosting", "tabular"}
-    assert baselines == {"mean", "median", "linear", *trees}
+    assert baselines - {"tabicl"} == {"mean", "median", "linear", *trees}
     assert board.baseline in trees  # y is no sum
     assert result.planned is not None and {each.unit for each in result.planned.candidates} == {
         "epochs"
     }
+
+
+def test_a_checkpoint_of_a_baseline_is_checked_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: Says
+) -> None:
+    monkeypatch.setenv("NUMTOK_TABICL", str(tmp_path / "none.ckpt"))
+    with says.raises(UsageError, "NUMTOK_TABICL"):
+        raced(tmp_path, numbers(tmp_path), target="y")
 
 
 def test_columns_and_texts_race_on_the_same_rows(tmp_path: Path) -> None:

@@ -1,0 +1,82 @@
+"""Typed fields and targets of rendered records, for baselines that read all fields."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+import pyarrow.parquet as pq
+
+from numtok.arrays import Floats, Ints
+from numtok.data.reading.split_rule import TRAIN
+from numtok.data.records.rendering import FIELD, ROWS
+from numtok.data.records.typed import with_types
+from numtok.data.tables.table import VALIDATION
+from numtok.evaluation.rivals import Key
+from numtok.store.artifact import Artifact
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RecordSplits:
+    """The n records of a race.
+
+    keys
+        Key of each record in the queried split.
+    fields
+        Typed columns [n].
+    values
+        Targets float64[n].
+    train, validation, queried
+        Row indices int64 of the three splits.
+    """
+
+    keys: list[Key]
+    fields: pl.DataFrame
+    values: Floats
+    train: Ints
+    validation: Ints
+    queried: Ints
+
+    @property
+    def predicted(self) -> Ints:
+        """Indices of the rows to predict: the validation split, then the queried split."""
+        return np.concatenate([self.validation, self.queried])
+
+    def on_better_scale(self, train: Ints, predict: Callable[[Floats], Floats]) -> Floats:
+        """Fit a baseline to the values of the rows ``train`` and, if all are positive, to their
+        logarithms. Return the predictions float64[m] for the queried split, on the scale with the
+        smaller mean absolute error on the validation split.
+
+        ``predict`` takes the values to fit, and returns predictions for the rows ``predicted``.
+        """
+        y = self.values[train]
+        candidates = [predict(y)]
+        if y.min() > 0:
+            candidates.append(np.exp(predict(np.log(y))))
+        count = len(self.validation)
+        truth = self.values[self.validation]
+        errors = [np.abs(each[:count] - truth).mean() for each in candidates]
+        return candidates[int(np.argmin(errors))][count:]
+
+
+def read_record_splits(rows: Artifact, target: str, split: str) -> RecordSplits:
+    """Read rendered rows, to predict the given split."""
+    table = pq.read_table(rows.path / ROWS)
+    splits = np.array(table["split"].to_pylist(), object)
+    queried = np.flatnonzero(splits == split)
+    ids = table["id"].take(queried).to_pylist()
+    spans = [dict(each)[target][0] for each in table["targets"].to_pylist()]
+    texts = table["text"].to_pylist()
+    columns, _ = with_types(
+        table.select([name for name in table.column_names if name.startswith(FIELD)])
+    )
+    fields = pl.from_arrow(columns)
+    assert isinstance(fields, pl.DataFrame)
+    return RecordSplits(
+        keys=[(name, target, 0) for name in ids],
+        fields=fields,
+        values=np.array([float(text[a:b]) for text, (a, b) in zip(texts, spans, strict=True)]),
+        train=np.flatnonzero(splits == TRAIN),
+        validation=np.flatnonzero(splits == VALIDATION),
+        queried=queried,
+    )
