@@ -22,12 +22,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, final
+from typing import Any, final
 
 from numtok import files
 from numtok.errors import StoreError, UsageError
 from numtok.names import NAME
 from numtok.store import artifact as on_disk
+from numtok.store.access import Making
 from numtok.store.artifact import VERSION, Artifact, Manifest, Parent
 from numtok.store.draft import Draft, claim, discard, shorten
 from numtok.store.locks import release, take_lock
@@ -60,18 +61,6 @@ class Collected:
 
     path: Path
     bytes: int
-
-
-class Making(Protocol):
-    """Protocol for the settings of commands that make an artifact."""
-
-    @property
-    def restart(self) -> bool:
-        """True to discard the draft of an earlier run and start over."""
-
-    @property
-    def force(self) -> bool:
-        """True to make an existing artifact again and compare the new one with the old one."""
 
 
 class Absent(Exception):

@@ -6,11 +6,10 @@ artifact has the rows in the order of the file, with their splits, and the templ
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence, Set
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -30,11 +29,12 @@ from numtok.data.records.template import (
     rendered,
     template_of,
 )
+from numtok.data.tables.file import parquet_names
 from numtok.errors import DataError, NumtokError
 from numtok.files import Sink
 from numtok.names import join_names
+from numtok.store.access import StoreAccess
 from numtok.store.artifact import DATA, Artifact, Parent
-from numtok.store.draft import Draft
 
 Settings = TypeVar("Settings", bound=Any)
 
@@ -42,25 +42,6 @@ REVISION = 2
 _LARGEST = 1 << 31  # bytes of a file
 ROWS = "rows.parquet"
 FIELD = "field:"  # prefix of the columns that keep the fields of a record
-
-
-class DraftStore(Protocol):
-    """The methods of a store that rendering needs."""
-
-    note: Callable[[str], None]
-
-    def draft(
-        self,
-        kind: str,
-        name: str,
-        settings: Mapping[str, Any],
-        parents: Sequence[Parent],
-        command: Sequence[str],
-    ) -> AbstractContextManager[Draft | Artifact]:
-        """Yield a draft in which to make an artifact, or the artifact if it already exists."""
-
-    def resolve(self, ref: str, kinds: Set[str]) -> Artifact:
-        """Return the artifact with this REF."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,15 +94,15 @@ class Rendered:
         return list(texts.slice(0, most).to_pylist())
 
 
-def run(rendering: Rendering, store: DraftStore) -> Rendered:
+def run(rendering: Rendering, store: StoreAccess, records: Records | None = None) -> Rendered:
     """Render the rows of a file, or return the existing artifact.
 
-    The id of a row is its index among the usable records of the file, as in a table of the same
-    file. Raises UsageError for unknown fields, DataError for rows without a usable target, and
-    StoreError.
+    ``records`` are the records of the file; None to read them. The id of a row is its index among
+    the usable records, as in a table of the same file. Raises UsageError for unknown fields,
+    DataError for rows without a usable target, and StoreError.
     """
     path = rendering.path
-    records = read_records(path)
+    records = read_records(path) if records is None else records
     template, notes = template_for(rendering, records)
     usable = check_targets(records, template.targets)
     kept = np.asarray(usable.kept.to_numpy(zero_copy_only=False), np.bool_)
@@ -152,7 +133,7 @@ def run(rendering: Rendering, store: DraftStore) -> Rendered:
 
 
 def as_texts(
-    config: Settings, store: DraftStore, template: RowTemplate | None = None
+    config: Settings, store: StoreAccess, template: RowTemplate | None = None
 ) -> tuple[Settings, Rendered]:
     """Render the file that a command's settings name, and return settings that read the texts.
 
@@ -164,11 +145,16 @@ def as_texts(
     result = run(Rendering.of(config, template), store)
     for note in result.notes:
         store.note(note)
-    texts: Any = {"inputs": (str(result.artifact.path),), "text_field": "text", "split": None}
+    return reading(config, result), result
+
+
+def reading(config: Settings, rows: Rendered) -> Settings:
+    """Return the settings of a command that read rendered rows as texts."""
+    texts: Any = {"inputs": (str(rows.artifact.path),), "text_field": "text", "split": None}
     texts |= {"fields": (), "drop": ()}
     if not isinstance(config.target, str):  # a single target remains the one that is scored
         texts["target"] = ()
-    return replace(config, **texts), result
+    return replace(config, **texts)
 
 
 def is_records(inputs: Sequence[str]) -> bool:
@@ -186,10 +172,10 @@ def has_target(inputs: Sequence[str], target: str) -> bool:
     [path] = inputs
     if path.endswith(JSON_LINES):
         return has_fields(path, [target])
-    return path.endswith(".csv") or target in read_records(path).names
+    return path.endswith(".csv") or target in parquet_names(path)
 
 
-def template_in(inputs: Sequence[str], store: DraftStore) -> RowTemplate | None:
+def template_in(inputs: Sequence[str], store: StoreAccess) -> RowTemplate | None:
     """Return the template of rendered rows that are the only input; None for other inputs."""
     if len(inputs) != 1 or Path(inputs[0]).is_file():
         return None

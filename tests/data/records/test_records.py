@@ -157,3 +157,23 @@ def test_dates_become_numbers(tmp_path: Path) -> None:
         "weekday": [3.0, 4.0],
         "days": [18627.0, 18628.0],
     }
+
+
+def test_kinds_are_those_of_the_whole_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('x,y\n"1,200",1\n7,2\n8,\n')
+    records = read_records(str(path))
+    some = records.take(pa.array([False, True, True])).take(pa.array([True, False]))
+    assert some.columns == records.columns
+    assert some.columns["y"].missing == 1 and some.plain("x").to_pylist() == ["7"]
+
+
+@pytest.mark.parametrize(
+    "header", ["a,b", '"a",b', "\ufeffa,b", "\n\na,b", '"a\n1",b', " a,b", "NA,b"]
+)
+def test_columns_of_a_csv_are_strings_with_any_header(tmp_path: Path, header: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"{header}\n007,1.50\n,true\n", encoding="utf-8")
+    records = read_records(str(path))
+    assert records.column(records.names[0]).to_pylist() == ["007", None]
+    assert records.column("b").to_pylist() == ["1.50", "true"]

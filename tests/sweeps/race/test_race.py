@@ -15,6 +15,8 @@ import pytest
 from numtok.cli.output.pages.race import race_page
 from numtok.cli.output.printing import Format
 from numtok.cli.output.race import Watching, introduction, print_race, standings_table, summary
+from numtok.data.records import reader
+from numtok.data.tables.file import csv_strings
 from numtok.errors import DataError, StoreError, UsageError
 from numtok.evaluation.report_files import read
 from numtok.reports import REPORT
@@ -329,7 +331,7 @@ def test_a_dry_run_refuses_what_the_race_refuses_before_anything_is_encoded(
         (str(late), {"target": "y"}, DataError, "'y' is 3.*split test"),
         (csv, {"target": "y", "devices": "99", "device": "cpu"}, UsageError, "--jobs"),
         (rooms(tmp_path), {"jobs": 999, "device": "cpu"}, UsageError, "--jobs 999 is too many"),
-        (csv, {"target": "y", "text_field": "y"}, UsageError, "'y' is a target"),
+        (csv, {"target": "y", "text_field": "y"}, UsageError, "the target 'y'"),
         (csv, {"target": "z"}, UsageError, "unknown field 'z'.*y"),
         (csv, {}, UsageError, "Pass --target, one of a, b, kind, y"),
         (csv, {"target": "y", "text_field": "kind", "schemes": ("mdn:2",)}, UsageError, "schemes"),
@@ -338,6 +340,33 @@ def test_a_dry_run_refuses_what_the_race_refuses_before_anything_is_encoded(
         with pytest.raises(error, match=parts):
             raced(tmp_path, path, dry_run=dry_run, **options)
     assert count(tmp_path, ENCODED) == count(tmp_path, RACE) == 0
+
+
+def test_a_file_of_records_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, reads = numbers(tmp_path), 0
+
+    def counted(*given: Any) -> Any:
+        nonlocal reads
+        reads += 1
+        return csv_strings(*given)
+
+    monkeypatch.setattr(reader, "csv_strings", counted)
+    Path(path).write_text(Path(path).read_text() + "1,2,x,soon\n")
+    split = "by=a,validation=0.5,test=1"
+    raced(tmp_path, path, target="y", split=split, on_error="skip", dry_run=True)
+    assert reads == 1
+
+
+def test_notes_on_records_are_those_on_the_target(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    lines = [f"{'always 7' if n % 2 else 'always 7 7'},{10**20 + n},{n % 9}.5" for n in range(300)]
+    path.write_text("\n".join(["words,large,y", *lines]))
+    notes = raced(tmp_path, str(path), target="y", dry_run=True).notes
+    assert not any("large" in note or "always" in note for note in notes), notes
+    lines = [line.rpartition(",")[0] + f",{3 + (n > 250)}" for n, line in enumerate(lines)]
+    path.write_text("\n".join(["words,large,y", *lines]))
+    notes = raced(tmp_path, str(path), target="y", dry_run=True).notes
+    assert any("y is one value, 3" in note for note in notes), notes
 
 
 def test_a_table_s_rows_without_a_target_are_skipped_if_asked(tmp_path: Path) -> None:
