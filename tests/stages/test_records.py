@@ -207,6 +207,8 @@ def test_the_answer_of_a_rendered_row_is_its_first_target(numtok: Shell) -> None
     starts = split.number_start[split.targets[prices]]
     assert starts.tolist() == split.answer_start[split.target_row[prices]].tolist()
     assert len(starts) == len(split)
+
+
 COMMANDS = {
     "encode": ("encode", "--scheme", "xval"),
     "profile": ("profile",),

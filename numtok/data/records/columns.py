@@ -8,25 +8,11 @@ from typing import Any, Literal, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from numtok.data.records.dates import date_format
 from numtok.data.records.notation import Notation, notation_of
 
 Kind = Literal["number", "date", "category", "text", "id", "constant", "empty"]
 
-_DATES = (
-    "%Y-%m-%d",
-    "%Y-%m-%dT%H:%M:%S",
-    "%Y-%m-%d %H:%M:%S",
-    "%Y-%m-%d %H:%M",
-    "%Y/%m/%d",
-    "%m/%d/%Y",
-    "%m/%d/%Y %H:%M:%S",
-    "%d/%m/%Y",
-    "%d.%m.%Y",
-    "%b %d %Y",
-    "%d %b %Y",
-    "%B %d, %Y",
-    "%b %d, %Y",
-)
 #: Codes that name a row: letters then digits, hexadecimal digests, UUIDs.
 _CODE = (
     r"^([A-Za-z]{0,6}[-_#]?[0-9]{1,18}|[0-9a-fA-F]{16,64}"
@@ -50,7 +36,8 @@ class ColumnKind(NamedTuple):
     notation
         Notation of the numbers; None for other columns.
     date_format
-        Format of the dates (strptime); None for other columns.
+        Format of the dates, as :func:`~numtok.data.records.dates.date_format` returns it; None for
+        other columns.
     """
 
     name: str
@@ -107,7 +94,7 @@ def column_of(name: str, values: "pa.Array[Any]", decimal: str = ".") -> ColumnK
         elif unique and named and pc.all(pc.match_substring_regex(present, _CODE)).as_py():
             kind = "id"
         return ColumnKind(name, kind, different, missing, notation)
-    if (form := _date_format(present)) is not None:
+    if (form := date_format(present)) is not None:
         return ColumnKind(name, "date", different, missing, date_format=form)
     if different == 1 and len(present) > 1:
         return ColumnKind(name, "constant", different, missing)
@@ -127,16 +114,3 @@ def _is_text(values: "pa.Array[Any]", different: int) -> bool:
     length = pc.mean(pc.utf8_length(values)).as_py()
     words = pc.mean(pc.add(pc.count_substring(pc.utf8_trim_whitespace(values), " "), 1)).as_py()
     return not repeated and bool(length >= _LONG or words >= _WORDS)
-
-
-def _date_format(values: "pa.Array[Any]") -> str | None:
-    for form in _DATES:
-        parsed = pc.strptime(values, format=form, unit="s", error_is_null=True)
-        if not parsed.null_count:
-            return form
-    return None
-
-
-def dates_of(values: "pa.Array[Any]", form: str) -> "pa.Array[Any]":
-    """Return strings [n] in the given format as timestamps; null if missing or not a date."""
-    return pc.strptime(values, format=form, unit="s", error_is_null=True)
