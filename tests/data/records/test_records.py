@@ -15,6 +15,7 @@ from numtok.data.records.dates import date_format, dates_of, iso_texts
 from numtok.data.records.notation import notation_of, usual_notation
 from numtok.data.records.reader import has_fields, read_records
 from numtok.data.records.splits import in_order, splits_of
+from numtok.data.records.template import proposals, template_of
 from numtok.data.records.typed import date_parts, typed_columns
 from numtok.errors import DataError, UsageError
 from numtok.sweeps.race.splitting import split_of_records
@@ -70,6 +71,40 @@ def test_a_notation_must_read_every_value_unless_most_count() -> None:
 )
 def test_kinds_of_columns(name: str, values: list[str], kind: str) -> None:
     assert column_of(name, pa.array(values, pa.string())).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("values", "numbered", "rounded"),
+    [
+        ([f"{307_000_000_000_000_001 + 7**5 * row}" for row in range(50)], True, True),
+        ([f"{4_917_000_000 + 7919 * row}" for row in range(50)], True, False),
+        ([f"{row}" for row in range(1, 51)], True, False),
+        ([f"{row}" for row in range(700, 1100)], True, False),
+        ([f"{year}" for year in range(1950, 2020)], False, False),
+        ([f"{5 * row**3}" for row in range(50)], False, False),
+        (["307000000000000001", "307000000000000002"] * 20, False, True),
+        ([f"{row}.5" for row in range(50)], False, False),
+        (["9007199254740992", "18014398509481984"] * 20, False, False),
+    ],
+)
+def test_integers_that_may_name_rows(values: list[str], numbered: bool, rounded: bool) -> None:
+    column = column_of("n", pa.array(values))
+    assert (column.numbered, column.rounded) == (numbered, rounded)
+    assert column.kind == ("id" if numbered and rounded else "number")
+
+
+def test_integers_that_may_name_rows_are_proposed_for_removal(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    rows = [f"{307_000_000_000_000_001 + row},{row + 1},{row**2},{row}" for row in range(50)]
+    path.write_text("\n".join(["code,n,square,y", *rows]) + "\n")
+    records = read_records(str(path))
+    notes = proposals(list(records.columns.values()), template_of(records, ["y"]))
+    assert [("--drop code" in note, "2^53" in note) for note in notes] == [
+        (True, True),
+        (False, False),
+    ]
+    assert "--drop n" in notes[1]
+    assert not proposals(list(records.columns.values()), template_of(records, ["y"], ["square"]))
 
 
 def test_json_records_keep_literals_and_flatten_objects(tmp_path: Path) -> None:
