@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from numtok import files
+from numtok.data.reading.addresses import is_address
 from numtok.data.reading.sources import as_name
 from numtok.data.reading.split_rule import SplitRule
 from numtok.data.records.reader import FORMATS, JSON_LINES, Records, has_fields, read_records
@@ -30,7 +31,7 @@ from numtok.data.records.template import (
     template_of,
 )
 from numtok.data.tables.file import parquet_names
-from numtok.errors import DataError, NumtokError
+from numtok.errors import DataError, NumtokError, file_not_found
 from numtok.files import Sink
 from numtok.names import join_names
 from numtok.store.access import StoreAccess
@@ -158,14 +159,24 @@ def reading(config: Settings, rows: Rendered) -> Settings:
 
 
 def is_records(inputs: Sequence[str]) -> bool:
-    """Return whether the input is a single file that may contain records."""
-    return len(inputs) == 1 and inputs[0].endswith(FORMATS) and Path(inputs[0]).is_file()
+    """Return whether the input is a single file that may contain records.
+
+    Raises UsageError if it is a CSV file that does not exist; other inputs may be folders,
+    addresses or REFs.
+    """
+    if len(inputs) != 1 or not inputs[0].endswith(FORMATS):
+        return False
+    path = Path(inputs[0])
+    if path.suffix == ".csv" and not is_address(inputs[0]) and not path.exists():
+        raise file_not_found(path)
+    return path.is_file()
 
 
 def has_target(inputs: Sequence[str], target: str) -> bool:
     """Return whether the input is a file of records with a field of this name.
 
-    Rows of JSON Lines and Parquet files without the field are texts, with targets as spans.
+    Rows of JSON Lines and Parquet files without the field are texts, with targets as spans. Raises
+    the same error as :func:`is_records`.
     """
     if not is_records(inputs):
         return False

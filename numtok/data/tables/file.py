@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from numtok import files
 from numtok.data.reading.first_bytes import check_utf8
-from numtok.errors import DataError, UsageError
+from numtok.errors import DataError, UsageError, file_not_found
 
 FORMATS = (".csv", ".parquet")
 _ROW = re.compile("Row #([0-9]+)")  # in Arrow's messages, which count the header as the first
@@ -34,10 +34,11 @@ def read_file(path: Path) -> bytes:
 
     Raises UsageError if the file is missing, and DataError if it is larger than 2 GiB.
     """
+    if not path.exists():
+        raise file_not_found(path)
     if not path.is_file():
-        what = "not a regular file" if path.exists() else "file not found"
-        what = "this is a folder. Name a file in it" if path.is_dir() else f"{what}. Check the path"
-        raise UsageError(f"{path}: {what}")
+        what = "this is a folder" if path.is_dir() else "not a regular file"
+        raise UsageError(f"{path}: {what}. Name a file")
     if (size := path.stat().st_size) > _MOST:
         raise DataError(f"{path} must have at most {_MOST:,} bytes (got {size:,})")
     return files.read_bytes(path, _MOST)
