@@ -71,6 +71,12 @@ class Contestant(msgspec.Struct, frozen=True, kw_only=True):
     models: list[str] = []
     reports: list[str] = []
 
+    @property
+    def beats_median(self) -> bool:
+        """True if the skill and its interval, if known, are above 0."""
+        least = self.skill.value if self.skill.low is None else self.skill.low
+        return least is not None and least > 0
+
 
 class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     """All entries of the last round, best first.
@@ -100,6 +106,11 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     def place(self, label: str) -> Contestant:
         """Return the entry with this label."""
         return next(entry for entry in self.places if entry.label == label)
+
+    @property
+    def beats_median(self) -> bool:
+        """True if a model is significantly better than the median."""
+        return any(model.is_model and model.beats_median for model in self.places)
 
 
 class Finalist(NamedTuple):

@@ -276,6 +276,18 @@ def _worth(board: Leaderboard, plan: Plan) -> str:
     skill, value = winner.over_baseline, winner.over_baseline.value
     if value is None:
         return f"The baseline {board.baseline} makes no error {on}: use it."
+    if not board.beats_median:
+        baseline = board.place(board.baseline)
+        remedy = (
+            f"Use the best baseline, {baseline.label} (skill {_interval(baseline.skill)})"
+            if baseline.beats_median
+            else "Predict the median"
+        )
+        return (
+            f"No model is better than predicting the median {on}: the skill of {winner.label}, the "
+            f"chosen model, is {_interval(winner.skill)} ({seeds}). {remedy}, or increase "
+            "--minutes."
+        )
     if skill.low is None or skill.high is None or skill.low <= 0 <= skill.high:
         return (
             f"{winner.label} and {board.baseline}, the best baseline, do not differ significantly "

@@ -50,7 +50,9 @@ def race_page(result: RaceResult, resolve: Resolve) -> Page:
     colours = _colours(result, board)
     return Page(
         kicker="numtok race",
-        title=f"{board.winner}, chosen of {raced} for {told}",
+        title=f"{board.winner}, chosen from {raced} for {told}"
+        if board.beats_median
+        else f"No model beats the median for {told}",
         lead=" ".join(result.reasons),
         headlines=list(_headlines(board)),
         sections=[*_raced(result, board, colours, resolve), *_before(result)],
