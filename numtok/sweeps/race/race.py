@@ -312,13 +312,17 @@ def _why_chosen(board: Leaderboard) -> str:
     rivals = [entry for entry in board.places if entry.is_model and entry.label != winner.label]
     tied = [entry.label for entry in rivals if entry.tied]
     if tied:
-        rival = "it is" if len(tied) == 1 else "they are"
-        rule = (
-            f"its steps are at least {1 - CHEAPER:.0%} cheaper than those of {board.best}"
-            if winner.label != board.best
-            else f"{rival} not at least {1 - CHEAPER:.0%} cheaper per step"
+        ties = f"On the validation split {winner.label} ties with {', '.join(tied)}"
+        if winner.label != board.best:
+            return (
+                f"{ties}. It was chosen because its steps are at least {1 - CHEAPER:.0%} cheaper "
+                f"than those of {board.best}, which has the highest skill."
+            )
+        return (
+            f"{ties}. It was chosen for the highest skill "
+            f"({_interval(winner.skill)}); no tied model is at least {1 - CHEAPER:.0%} cheaper per "
+            "step."
         )
-        return f"On the validation split it ties with {', '.join(tied)}; it won because {rule}."
     if not rivals:
         return "No other model finished the last round."
     scored = [entry for entry in rivals if entry.skill.value is not None]

@@ -207,6 +207,20 @@ def test_an_undefined_skill_is_not_the_next_best(race: Race) -> None:
     assert "worse" in why_chosen and "unknown" not in why_chosen
 
 
+@pytest.mark.parametrize(("winner", "decided"), [("a", "highest skill"), ("b", "cheaper than")])
+def test_a_tie_is_explained_by_what_decided_it(race: Race, winner: str, decided: str) -> None:
+    outcome = race({"a": (10, 5, 5), "b": (20, 5, 5)}, (2, 2))
+    places = [
+        msgspec.structs.replace(one, tied=True) if one.is_model else one
+        for one in outcome.validation.places
+    ]
+    validation = msgspec.structs.replace(outcome.validation, places=places, best="a", winner=winner)
+    plan: Any = SimpleNamespace(seeds=2, candidates=[1, 2], left_out=0)
+    _, why_chosen, _ = reasons_of(validation, outcome.test, plan, [])
+    assert f"chosen {'for' if winner == 'a' else 'because'}" in why_chosen
+    assert decided in why_chosen
+
+
 @pytest.mark.parametrize(("noise", "error", "better"), [(150, 20, True), (150, 150, False)])
 def test_models_no_better_than_the_median_are_not_recommended(
     race: Race, noise: float, error: float, better: bool
