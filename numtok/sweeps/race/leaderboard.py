@@ -54,6 +54,8 @@ class Contestant(msgspec.Struct, frozen=True, kw_only=True):
         Planned seconds per step (or epoch), and the learning rate; None for a baseline.
     costs
         Mean training costs over the seeds; None for a baseline.
+    models, reports, seed_skills
+        REFs of the model and of the report of each seed, and the skill of each seed on this split.
     """
 
     label: str
@@ -70,6 +72,12 @@ class Contestant(msgspec.Struct, frozen=True, kw_only=True):
     costs: ExperimentCosts | None = None
     models: list[str] = []
     reports: list[str] = []
+    seed_skills: list[float] = []
+
+    @property
+    def best_seed(self) -> int:
+        """Index of the seed with the highest skill; in a tie, the first."""
+        return self.seed_skills.index(max(self.seed_skills))
 
     @property
     def beats_median(self) -> bool:
@@ -114,12 +122,13 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Finalist(NamedTuple):
-    """A model in the last round, with the evaluation of each seed."""
+    """A model in the last round, with the evaluation and the skill of each seed."""
 
     label: str
     pace: float
     rate: float
     evaluations: list[Evaluation]
+    skills: list[float]
 
 
 def leaderboard(
@@ -172,6 +181,7 @@ def leaderboard(
             costs=costs_of(finalist.evaluations),
             models=[evaluation.report.model for evaluation in finalist.evaluations],
             reports=[evaluation.ref for evaluation in finalist.evaluations],
+            seed_skills=finalist.skills,
         )
         for finalist in finalists
     ]

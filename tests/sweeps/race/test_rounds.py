@@ -207,6 +207,14 @@ def test_an_undefined_skill_is_not_the_next_best(race: Race) -> None:
     assert "worse" in why_chosen and "unknown" not in why_chosen
 
 
+def test_the_best_seed_has_the_highest_skill_and_is_the_first_of_equals() -> None:
+    model = contestant("a", 0.5, pace=1.0)
+    skilled = [
+        msgspec.structs.replace(model, seed_skills=[0.1, 0.3, second]) for second in (0.2, 0.3)
+    ]
+    assert [each.best_seed for each in skilled] == [1, 1]
+
+
 @pytest.mark.parametrize(("winner", "decided"), [("a", "highest skill"), ("b", "cheaper than")])
 def test_a_tie_is_explained_by_what_decided_it(race: Race, winner: str, decided: str) -> None:
     outcome = race({"a": (10, 5, 5), "b": (20, 5, 5)}, (2, 2))

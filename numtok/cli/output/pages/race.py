@@ -54,11 +54,11 @@ def race_page(result: RaceResult, resolve: Resolve) -> Page:
         if board.beats_median
         else f"No model beats the median for {told}",
         lead=" ".join(result.reasons),
+        following=("To predict new rows:", predicts),
         headlines=list(_headlines(board)),
         sections=[*_raced(result, board, colours, resolve), *_before(result)],
         facts=[
             ("model", str(result.model)),
-            ("to predict", predicts),
             ("again", again),
             ("plan", str(result.plan)),
             *((one.label, ", ".join(one.reports)) for one in board.places if one.is_model),
