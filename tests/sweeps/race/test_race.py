@@ -136,7 +136,11 @@ def test_texts_race_in_rounds_to_a_choice(texts: tuple[Path, RaceResult]) -> Non
     assert all(len(one.models) == len(one.reports) == 2 for one in models)
     assert {one.label for one in board.places if not one.is_model} >= {"mean", "median", "linear"}
     assert board.place(board.baseline).over_baseline.value == 0
-    assert result.model in board.place(board.winner).models
+    assert result.validation is not None
+    chosen = result.validation.place(board.winner)
+    best = int(np.argmax(chosen.seed_skills))
+    assert result.model == chosen.models[best] == board.place(board.winner).models[best]
+    assert f"seed {best} has" in result.reasons[1]
     assert len(result.reasons) == 3
     assert [count(folder, kind) for kind in (RACE, ENCODED, REPORT)] == [2, 5, 14]
     first = result.rounds[0].skills
@@ -155,6 +159,9 @@ def test_a_table_races_with_boosted_trees_beside(table: tuple[Path, RaceResult])
     trees = {"boosted", "tuned boosting", "tabular"}
     assert baselines - {"tabicl"} == {"mean", "median", "linear", *trees}
     assert board.baseline in trees  # y is no sum
+    again, predicts = result.commands
+    assert predicts == f"numtok predict {result.model} NEW.csv --interval 0.9"
+    assert "--minutes 1 " in again
     assert result.planned is not None and {each.unit for each in result.planned.candidates} == {
         "epochs"
     }
