@@ -13,6 +13,7 @@ from functools import partial
 import msgspec
 
 from numtok.data.records.reader import FORMATS
+from numtok.data.tables.table import read_table_of
 from numtok.declaration import command_line
 from numtok.errors import UsageError
 from numtok.evaluation.report_files import ReportPredictions
@@ -23,16 +24,19 @@ from numtok.store.store import Store
 from numtok.sweeps.race.accuracy import AccuracyRow, accuracies
 from numtok.sweeps.race.candidates import Verdict
 from numtok.sweeps.race.entrants import Encodings, Entered
-from numtok.sweeps.race.from_records import enter_records, is_records
+from numtok.sweeps.race.from_records import COLUMNS, enter_records, is_records
 from numtok.sweeps.race.from_table import enter_table, is_stored_table
 from numtok.sweeps.race.from_texts import enter_texts
 from numtok.sweeps.race.leaderboard import CHEAPER, Contestant, Leaderboard
+from numtok.sweeps.race.leaks import leak_notes
 from numtok.sweeps.race.plan import PLAN, Expected, Plan, Progress, RaceProgress, expected
 from numtok.sweeps.race.planning import Planning, finalists_of, rates_of, time_of
 from numtok.sweeps.race.rounds import RoundResult, Rounds
 from numtok.sweeps.race.skill import in_fields, skill_apart
 from numtok.sweeps.race.words import FieldSummary
 from numtok.sweeps.runs import Side, race_side
+
+_MOST_NAMES = 8  # fields that a sentence lists
 
 
 class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -179,7 +183,11 @@ def _raced(
         winner=board.winner,
         model=model,
         accuracy=list(accuracies(board, race.read(winner.reports[seed]).answers, seed)),
-        reasons=reasons_of(validation, board, plan, entered.verdicts),
+        reasons=[
+            *reasons_of(validation, board, plan, entered.verdicts),
+            *_fields_read(entered, board.winner),
+            *_leaks(entered, board),
+        ],
         close_calls=list(close_calls(rounds, plan, race.read)),
         commands=_commands(config, entered, model),
         failed={label: str(problem) for label, problem in race.failed},
@@ -356,6 +364,28 @@ def _which_seed(winner: Contestant) -> Iterator[str]:
             f"Seed {best} has the highest validation skill of its {len(winner.seed_skills)} seeds "
             f"({winner.seed_skills[best]:z.3f}); that model is returned."
         )
+
+
+def _fields_read(entered: Entered, winner: str) -> Iterator[str]:
+    """Say which fields the winner reads, if it reads columns and other fields are text."""
+    [entry] = [each for each in entered.entries if each.label == winner]
+    if entry.table == COLUMNS and entered.text_only:
+        yield (
+            f"{winner} reads only {_listed(entered.features)}; it does not read "
+            f"{_listed(entered.text_only)}, which only text models read."
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) > _MOST_NAMES:
+        return f"{', '.join(names[:_MOST_NAMES])} and {len(names) - _MOST_NAMES} more"
+    return ", ".join(names)
+
+
+def _leaks(entered: Entered, board: Leaderboard) -> Iterator[str]:
+    for label, artifact in entered.tables.items():
+        if label in ("", COLUMNS):  # other tables have hidden states
+            yield from leak_notes(board, read_table_of(artifact))
 
 
 def _others(board: Leaderboard, plan: Plan, verdicts: Sequence[Verdict]) -> str:

@@ -138,7 +138,7 @@ def test_texts_race_in_rounds_to_a_choice(texts: tuple[Path, RaceResult]) -> Non
     chosen = result.validation.place(board.winner)
     best = int(np.argmax(chosen.seed_skills))
     assert result.model == chosen.models[best] == board.place(board.winner).models[best]
-    assert f"seed {best} has" in result.reasons[1]
+    assert f"Seed {best} has" in result.reasons[1]
     assert len(result.reasons) == 3
     assert [count(folder, kind) for kind in (RACE, ENCODED, REPORT)] == [2, 5, 14]
     first = result.rounds[0].skills
@@ -163,6 +163,44 @@ def test_a_table_races_with_boosted_trees_beside(table: tuple[Path, RaceResult])
     assert result.planned is not None and {each.unit for each in result.planned.candidates} == {
         "epochs"
     }
+
+
+def test_the_accuracy_is_that_of_the_returned_model_and_of_the_best_baselines(
+    table: tuple[Path, RaceResult],
+) -> None:
+    folder, result = table
+    board = result.leaderboard
+    assert board is not None
+    model, best, calibrated = result.accuracy
+    chosen = board.place(board.winner)
+    reports = [
+        read(Store(folder / "artifacts").resolve(ref, {REPORT})).report for ref in chosen.reports
+    ]
+    [own] = [report for report in reports if report.model == result.model]
+    assert (model.label, model.seed) == (board.winner, own.seed)
+    for name, found in {
+        "r2": model.r2, "mae": model.mae,
+        "conformal-coverage": model.coverage, "conformal-width": model.width,
+    }.items():  # fmt: skip
+        assert found.value == pytest.approx(own.metrics[name].value)
+    assert best.label == board.baseline and best.seed is None and best.r2.value is not None
+    assert best.width.value is None  # no report has tuned trees
+    assert calibrated.label in own.baselines
+    assert calibrated.width == own.baselines[calibrated.label]["conformal-width"]
+
+
+def test_a_winner_on_columns_is_said_to_read_no_text(tmp_path: Path) -> None:
+    lines = Path(numbers(tmp_path, 200)).read_text().splitlines()
+    head, *rows = lines
+    noted = [f"note,{head}"] + [
+        f"seen {place} near road {place * 7},{row}" for place, row in enumerate(rows)
+    ]
+    (tmp_path / "noted.csv").write_text("\n".join(noted))
+    result = raced(
+        tmp_path, str(tmp_path / "noted.csv"), target="y", schemes=("pointwise",), seeds=1
+    )
+    reads = next(each for each in result.reasons if "reads only" in each)
+    assert "a, b, kind" in reads and "does not read note" in reads
 
 
 def test_a_checkpoint_of_a_baseline_is_checked_first(
@@ -192,7 +230,7 @@ def test_columns_and_texts_race_on_the_same_rows(tmp_path: Path) -> None:
     assert board is not None and board.numbers == result.rows[2]
     assert len({entry.skill.n for entry in board.places}) == 1
     assert {"boosted", "linear", "mean"} <= {one.label for one in board.places if not one.is_model}
-    assert str(path) in result.commands[1]
+    assert result.commands[1].endswith(" NEW.csv --interval 0.9")
 
 
 def test_rows_that_each_seed_holds_back_are_pooled(tmp_path: Path) -> None:
