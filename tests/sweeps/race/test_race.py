@@ -171,7 +171,7 @@ def test_the_accuracy_is_that_of_the_returned_model_and_of_the_best_baselines(
     folder, result = table
     board = result.leaderboard
     assert board is not None
-    model, best, calibrated = result.accuracy
+    model, best, *further = result.accuracy
     chosen = board.place(board.winner)
     reports = [
         read(Store(folder / "artifacts").resolve(ref, {REPORT})).report for ref in chosen.reports
@@ -184,9 +184,10 @@ def test_the_accuracy_is_that_of_the_returned_model_and_of_the_best_baselines(
     }.items():  # fmt: skip
         assert found.value == pytest.approx(own.metrics[name].value)
     assert best.label == board.baseline and best.seed is None and best.r2.value is not None
-    assert best.width.value is None  # no report has tuned trees
-    assert calibrated.label in own.baselines
-    assert calibrated.width == own.baselines[calibrated.label]["conformal-width"]
+    assert len(further) == (best.width.value is None)  # no report calibrates tuned trees
+    last = result.accuracy[-1]
+    assert last.width == own.baselines[last.label]["conformal-width"]
+    assert last.coverage == own.baselines[last.label]["conformal-coverage"]
 
 
 def test_a_winner_on_columns_is_said_to_read_no_text(tmp_path: Path) -> None:
