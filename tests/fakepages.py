@@ -13,6 +13,7 @@ from numtok.evaluation.report_files import TARGET, ReportPredictions, read
 from numtok.evaluation.rivals import Rivals
 from numtok.stages import compare, profile
 from numtok.store.store import Store
+from numtok.sweeps.race.accuracy import accuracies
 from numtok.sweeps.race.candidates import Verdict
 from numtok.sweeps.race.leaderboard import Finalist, leaderboard
 from numtok.sweeps.race.plan import Candidate, Plan, Round
@@ -133,7 +134,7 @@ def race_result(store: Store) -> RaceResult:
     )
     verdicts = [
         Verdict("p10", False, f"rounds {EVIL} so that 30% of its spread is lost"),
-        *(Verdict(name, True, "loses nothing") for name in names),
+        *(Verdict(name, True, "loses nothing") for name in (*names, "nd")),
     ]
     board = leaderboard(finalists, rivals, plan.guesses, ReportPredictions.read)
     return RaceResult(
@@ -170,6 +171,7 @@ def race_result(store: Store) -> RaceResult:
         leaderboard=board,
         winner=board.winner,
         model=board.place(board.winner).models[0],
+        accuracy=list(accuracies(board, predictions.answers, 0)),
         reasons=reasons_of(board, board, plan, verdicts),
         commands=["numtok race rooms.jsonl", "numtok predict MODEL --text '[?]'"],
     )

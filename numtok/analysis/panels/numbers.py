@@ -248,14 +248,15 @@ def lined_up(
     kind
         Prefix of the keys by which charts select a value, as in ``field:NAME``.
     colours
-        Color index of each value, keyed by name.
+        Color index of each value, keyed by name; values without one are gray.
 
     The result is None if no value is known.
     """
     shown = {name: figure for name, figure in figures.items() if figure.value is not None}
     marks = []
     for index, (name, figure) in enumerate(shown.items()):
-        row, colour = (index, figure.value, figure.low, figure.high), (colours or {}).get(name, 0)
+        row = index, figure.value, figure.low, figure.high
+        colour = 0 if colours is None else colours.get(name)
         marks.append(BarMarks.of(name, [row], colour, (f"{kind}:{name}",)))
     return _below_each_other(marks, tuple(shown), label)
 

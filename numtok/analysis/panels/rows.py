@@ -26,6 +26,7 @@ MOST = 2000  # rows of a page
 _WORST = 4  # one in this many rows has one of the largest errors
 _AROUND = 110  # characters on each side of a number
 _FEATURES = 8  # of a row of a table
+_LONG = 1e20  # integers below it are shown in full
 
 
 class Excerpt(NamedTuple):
@@ -231,6 +232,15 @@ def _written(value: float) -> str:
     return repr(value).removesuffix(".0")
 
 
+def _feature(value: float) -> str:
+    """Return an integer in full, since it can be an identifier, and other values with five digits.
+
+    >>> _feature(98482327390396416.0), _feature(2 / 3)
+    ('98482327390396416', '0.66667')
+    """
+    return f"{value:.0f}" if value.is_integer() and abs(value) < _LONG else f"{value:.5g}"
+
+
 def _features(table: Table, row: int) -> Excerpt:
     """Return the features of a row, by name; the target comes last."""
     entries = []
@@ -239,7 +249,7 @@ def _features(table: Table, row: int) -> Excerpt:
         if feature.kind == "number":
             value = table.numbers[row, numbers]
             numbers += 1
-            entries.append(f"{feature.name} {value:.5g}" if np.isfinite(value) else "")
+            entries.append(f"{feature.name} {_feature(float(value))}" if np.isfinite(value) else "")
         else:
             entries.append(f"{feature.name} {table.categories[categories][row].as_py()}")
             categories += 1

@@ -7,7 +7,16 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from numtok.cli.output.figures import Formatted, amount, duration, ends, figure, score_cells, share
+from numtok.cli.output.figures import (
+    Formatted,
+    amount,
+    duration,
+    ends,
+    figure,
+    percentage,
+    score_cells,
+    share,
+)
 from numtok.cli.output.printing import (
     Format,
     Part,
@@ -25,6 +34,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.live import Live
 
+    from numtok.sweeps.race.accuracy import AccuracyRow
     from numtok.sweeps.race.leaderboard import Contestant, Leaderboard
     from numtok.sweeps.race.plan import CandidateState, RaceProgress
     from numtok.sweeps.race.race import RaceResult
@@ -116,7 +126,7 @@ def standings_table(update: "RaceProgress", rows: int) -> "RenderableType":
     for name in ("", "budget", "validation skill"):
         table.add_column(name, justify="left" if not name else "right", no_wrap=True)
     for one in _in_order(update.standings)[: max(1, rows)]:
-        skill = "-" if one.skill is None else f"{one.skill:.3f}"
+        skill = "-" if one.skill is None else f"{one.skill:z.3f}"
         budget = f"{one.steps:,} {one.unit}" if one.steps else "-"
         table.add_row(one.label, one.state, budget, skill)
     return table
@@ -138,7 +148,7 @@ def summary(update: "RaceProgress") -> str:
     if update.total:
         shown += f", {update.done} of {update.total}"
     if update.standings and (best := _in_order(update.standings)[0]).skill is not None:
-        shown += f"; best so far {best.label}, {best.skill:.3f}"
+        shown += f"; best so far {best.label}, {best.skill:z.3f}"
     return shown
 
 
@@ -219,6 +229,8 @@ def _parts(result: "RaceResult", format: Format) -> Iterator[Part]:
     yield Sheet(title, ["candidate", *fields], errors)
     yield costs_sheet(board)
     yield legend(result, board)
+    if result.accuracy:
+        yield accuracy_sheet(result.accuracy)
     yield result.reasons
     again, predicts = result.commands
     yield Verbatim([f"rerun: {again}", f"next:  {predicts}"])
@@ -238,6 +250,19 @@ def board_sheet(board: "Leaderboard") -> Sheet:
     ]
     picks = [f"label:{one.label}" for one in board.places]
     return Sheet(title, columns, rows, picks=picks, better={skill: "higher"})
+
+
+def accuracy_sheet(accuracy: "Sequence[AccuracyRow]") -> Sheet:
+    """Return a table of R2, error and intervals of the returned model and the best baselines."""
+    r2, scores = score_cells("R2", [each.r2 for each in accuracy])
+    rows = []
+    for each, score in zip(accuracy, scores, strict=True):
+        own = f"({each.label})" if each.seed is None else f"{each.label}, seed {each.seed}"
+        cells = [score, figure(each.mae), percentage(each.coverage), figure(each.width)]
+        # Without the bootstrap intervals, which the report has, the table is short.
+        rows.append([own, *(Formatted(cell.value, cell.key) for cell in cells)])
+    columns = ["returned model, (baselines)", r2, "MAE", "90% coverage", "interval width"]
+    return Sheet("the returned model on the test split", columns, rows)
 
 
 def costs_sheet(board: "Leaderboard") -> Sheet:
@@ -339,6 +364,9 @@ def _records(result: "RaceResult") -> Iterator[dict[str, Any]]:
         row |= {"tied": each.tied}
         figures = {"skill": each.skill, "over-baseline": each.over_baseline}
         figures |= {"behind": each.behind} if each.behind is not None else {}
+        figures |= {"r2": each.r2}
+        calibrated = {"conformal-coverage": each.coverage, "conformal-width": each.width}
+        figures |= {name: found for name, found in calibrated.items() if found.value is not None}
         figures |= {"log-likelihood": each.log_likelihood} if each.is_model else {}
         for metric, found in (figures | {"invalid": each.invalid}).items():
             yield row | {"metric": metric, "n": found.n} | ends(found)

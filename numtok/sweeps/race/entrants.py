@@ -50,6 +50,9 @@ class Entered:
         The tables that candidates train on, keyed by :attr:`Entrant.table`.
     columns
         Lines that describe the columns of records.
+    features, text_only
+        Fields of records that are columns for all candidates, and fields that only text models
+        read.
     text_preset, table_preset
         The presets that the user chose; None for usual ones.
     test
@@ -71,6 +74,8 @@ class Entered:
     tables: Mapping[str, Artifact] = field(default_factory=dict)
     records: Artifact | None = None
     columns: Sequence[str] = ()
+    features: Sequence[str] = ()
+    text_only: Sequence[str] = ()
     text_preset: str | None = None
     table_preset: str | None = None
 

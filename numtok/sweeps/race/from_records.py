@@ -132,6 +132,8 @@ def _entered(config: Config, store: Store, progress: Progress) -> Entered:
         records=rendered.artifact,
         tables=tables,
         columns=list(_described(records, rendered.template.fields, inputs, name)),
+        features=inputs,
+        text_only=[each for each in rendered.template.fields if each not in inputs],
         text_preset=text_preset,
         table_preset=table_preset,
         notes=[*rendered.notes, *time_split.notes, *entered.notes],

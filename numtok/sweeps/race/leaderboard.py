@@ -8,6 +8,7 @@ rows that belong together) and seeds. Differences are paired. Two models are tie
 their difference contains 0.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,11 +24,13 @@ from numtok.evaluation.report_files import TARGET, Evaluation, ReportPredictions
 from numtok.evaluation.rivals import Rivals
 from numtok.metrics.base import METRICS, Predictions, figures_over_seeds
 from numtok.registry import spec_of
-from numtok.reports import Figure
+from numtok.reports import Figure, Report
 from numtok.sweeps.race.skill import field_rows, in_fields, pooled, skill_apart
 
 MEDIAN = "median"  # the baseline that always predicts the median of the field
-_LIKELIHOOD, _VALID, _ERROR = "interval-nll", "number-generation-ratio", "mae"
+_LIKELIHOOD, _VALID = "interval-nll", "number-generation-ratio"
+ERROR, R2, COVERAGE, WIDTH = "mae", "r2", "conformal-coverage", "conformal-width"
+_SAME = 1e-9  # relative difference of the errors of equal predictions
 _NOTHING = Figure(None, None, None, 0)
 #: A model that ties with a better one replaces it only if its steps take at most this fraction of
 #: the time: measured paces of equal models differ by some percent from run to run.
@@ -48,6 +51,10 @@ class Contestant(msgspec.Struct, frozen=True, kw_only=True):
         Mean log-probability that the model assigns to a number as written, in nats.
     errors
         Mean absolute error in each field, in the units of the field.
+    r2
+        R2 over all numbers.
+    coverage, width
+        Coverage and mean width of the calibrated 90% intervals; None without intervals.
     invalid
         Fraction of the numbers without a valid prediction.
     pace, rate
@@ -66,6 +73,9 @@ class Contestant(msgspec.Struct, frozen=True, kw_only=True):
     tied: bool
     log_likelihood: Figure = _NOTHING
     errors: dict[str, Figure]
+    r2: Figure = _NOTHING
+    coverage: Figure = _NOTHING
+    width: Figure = _NOTHING
     invalid: Figure
     pace: float | None = None
     rate: float | None = None
@@ -185,8 +195,9 @@ def leaderboard(
         )
         for finalist in finalists
     ]
+    reports = [finalist.evaluations[0].report for finalist in finalists]
     baselines = [
-        judge.contestant(name, [predictions], answers[best])
+        _with_intervals(judge.contestant(name, [predictions], answers[best]), reports)
         for name, predictions in judge.baselines.items()
     ]
     return Leaderboard(
@@ -262,11 +273,37 @@ class _Judge:
             behind=behind,
             tied=behind is None or _holds_zero(behind),
             errors={
-                name: _over_seeds(_ERROR, [seed.take(rows) for seed in seeds])
+                name: _over_seeds(ERROR, [seed.take(rows) for seed in seeds])
                 for name, rows in self.fields.items()
             },
+            r2=_over_seeds(R2, seeds),
+            coverage=_over_seeds(COVERAGE, seeds),
+            width=_over_seeds(WIDTH, seeds),
             invalid=_share_invalid(seeds),
         )
+
+
+def _with_intervals(baseline: Contestant, reports: Sequence[Report]) -> Contestant:
+    """Add the coverage and the width of the intervals of a baseline, if a report has them.
+
+    Reports fit baselines to the data of their model, which differ between columns and texts. The
+    mean absolute error shows whether a report's baseline makes the same predictions.
+    """
+    if len(baseline.errors) != 1:
+        return baseline
+    [error] = baseline.errors.values()
+    for report in reports:
+        for by_name in (report.baselines, *report.target_baselines.values()):
+            found = by_name.get(baseline.label, {})
+            if WIDTH in found and _same(found[ERROR], error):
+                return replace(baseline, coverage=found[COVERAGE], width=found[WIDTH])
+    return baseline
+
+
+def _same(first: Figure, second: Figure) -> bool:
+    if first.value is None or second.value is None:
+        return False
+    return math.isclose(first.value, second.value, rel_tol=_SAME)
 
 
 def _aligned(

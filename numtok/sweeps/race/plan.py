@@ -24,10 +24,8 @@ RACE = "race"  # the kind of artifact
 FORMAT = 1
 ETA = 3  # one in ETA candidates advances
 _SAFE = 0.9  # fraction of the remaining time that is planned; validation runs come on top
+_FURTHER = 2  # further evaluations of a run of the last round
 _LAST = 0.5  # fraction of the training time for the last round
-#: Evaluations of each model of the last round, in addition to validation: on the calibration rows
-#: of its intervals, and on the test split. Each counts as long as a run without its training.
-_EVALUATIONS = 2
 #: Fewest steps of the median candidate in the first round; fewer show no differences.
 LEAST = {"steps": 60, "epochs": 5}
 
@@ -185,13 +183,14 @@ class Time(NamedTuple):
     jobs: int
 
     def training(self, runs: Sequence[int]) -> float:
-        """Return the total seconds that remain for training if there are this many ``runs`` in each
-        round, including the last, whose models are evaluated further. At least half of the time
-        remains."""
-        times = sum(runs) + _EVALUATIONS * runs[-1]
-        return max(0.5, _SAFE - times * self.beside / (self.seconds * self.jobs)) * (
-            self.seconds * self.jobs
-        )
+        """Return the total seconds that remain for training if the rounds have this many runs. At
+        least half of the time remains.
+
+        Runs of the last round are also evaluated on the calibration rows and on the test split.
+        """
+        total = self.seconds * self.jobs
+        evaluations = sum(runs) + _FURTHER * runs[-1]
+        return max(0.5, _SAFE - evaluations * self.beside / total) * total
 
 
 def seconds_of(time: Time, sizes: Sequence[int], seeds: int, rates: int = 1) -> list[float]:

@@ -13,6 +13,7 @@ from functools import partial
 import msgspec
 
 from numtok.data.records.reader import FORMATS
+from numtok.data.tables.table import read_table_of
 from numtok.declaration import command_line
 from numtok.errors import UsageError
 from numtok.evaluation.report_files import ReportPredictions
@@ -20,18 +21,22 @@ from numtok.reports import INTERVAL_LEVEL, Figure
 from numtok.settings.race import Config as Config
 from numtok.store.engines.engine import connected
 from numtok.store.store import Store
+from numtok.sweeps.race.accuracy import AccuracyRow, accuracies
 from numtok.sweeps.race.candidates import Verdict
 from numtok.sweeps.race.entrants import Encodings, Entered
-from numtok.sweeps.race.from_records import enter_records, is_records
+from numtok.sweeps.race.from_records import COLUMNS, enter_records, is_records
 from numtok.sweeps.race.from_table import enter_table, is_stored_table
 from numtok.sweeps.race.from_texts import enter_texts
 from numtok.sweeps.race.leaderboard import CHEAPER, Contestant, Leaderboard
+from numtok.sweeps.race.leaks import leak_notes
 from numtok.sweeps.race.plan import PLAN, Expected, Plan, Progress, RaceProgress, expected
 from numtok.sweeps.race.planning import Planning, finalists_of, rates_of, time_of
 from numtok.sweeps.race.rounds import RoundResult, Rounds
 from numtok.sweeps.race.skill import in_fields, skill_apart
 from numtok.sweeps.race.words import FieldSummary
 from numtok.sweeps.runs import Side, race_side
+
+_MOST_NAMES = 8  # fields that a sentence lists
 
 
 class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,8 +66,12 @@ class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
     winner, model
         Label of the winner, and the REF of its model with the seed that has the highest skill on
         the validation split.
+    accuracy
+        R2, error and intervals of the returned model and of the best baselines on the test split,
+        if there is one field.
     reasons
-        Three sentences about the winner.
+        Sentences about the winner: what it achieves, why it was chosen, which others raced, which
+        fields it reads, and whether a field may contain the target.
     close_calls
         A sentence for each round that eliminated a candidate by a difference within noise.
     commands
@@ -90,6 +99,7 @@ class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
     leaderboard: Leaderboard | None = None
     winner: str | None = None
     model: str | None = None
+    accuracy: list[AccuracyRow] = []
     reasons: list[str] = []
     close_calls: list[str] = []
     commands: list[str] = []
@@ -161,7 +171,8 @@ def _raced(
         replan=partial(planning.replanned, plan=plan, stored=stored, deadline=deadline),
     )
     rounds, validation, board = race.run()
-    model = board.place(board.winner).models[validation.place(board.winner).best_seed]
+    seed, winner = validation.place(board.winner).best_seed, board.place(board.winner)
+    model = winner.models[seed]
     return msgspec.structs.replace(
         result,
         plan=stored.ref,
@@ -171,7 +182,12 @@ def _raced(
         leaderboard=board,
         winner=board.winner,
         model=model,
-        reasons=reasons_of(validation, board, plan, entered.verdicts),
+        accuracy=list(accuracies(board, race.read(winner.reports[seed]).answers, seed)),
+        reasons=[
+            *reasons_of(validation, board, plan, entered.verdicts),
+            *_fields_read(entered, board.winner),
+            *_leaks(entered, board),
+        ],
         close_calls=list(close_calls(rounds, plan, race.read)),
         commands=_commands(config, entered, model),
         failed={label: str(problem) for label, problem in race.failed},
@@ -255,9 +271,9 @@ def close_calls(
         apart = skill_apart([survivor], [cut], survivor._replace(prediction=survivor.field_median))
         if apart.low is not None and apart.high is not None and apart.low <= 0 <= apart.high:
             yield (
-                f"Round {number} kept {pair[0]} (skill {skills[pair[0]]:.3f}) over {pair[1]} "
-                f"({skills[pair[1]]:.3f}); the difference is within noise ({apart.low:.3f} to "
-                f"{apart.high:.3f}). For a safer choice, increase --minutes."
+                f"Round {number} kept {pair[0]} (skill {skills[pair[0]]:z.3f}) over {pair[1]} "
+                f"({skills[pair[1]]:z.3f}); the difference is within noise ({apart.low:z.3f} to "
+                f"{apart.high:z.3f}). For a safer choice, increase --minutes."
             )
 
 
@@ -345,9 +361,31 @@ def _which_seed(winner: Contestant) -> Iterator[str]:
     if len(winner.seed_skills) > 1:
         best = winner.best_seed
         yield (
-            f"Of its {len(winner.seed_skills)} seeds, seed {best} has the highest skill there "
-            f"({winner.seed_skills[best]:.3f}); its model is the one to use."
+            f"Seed {best} has the highest validation skill of its {len(winner.seed_skills)} seeds "
+            f"({winner.seed_skills[best]:z.3f}); that model is returned."
         )
+
+
+def _fields_read(entered: Entered, winner: str) -> Iterator[str]:
+    """Say which fields the winner reads, if it reads columns and other fields are text."""
+    [entry] = [each for each in entered.entries if each.label == winner]
+    if entry.table == COLUMNS and entered.text_only:
+        yield (
+            f"{winner} reads only {_listed(entered.features)}; it does not read "
+            f"{_listed(entered.text_only)}, which only text models read."
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) > _MOST_NAMES:
+        return f"{', '.join(names[:_MOST_NAMES])} and {len(names) - _MOST_NAMES} more"
+    return ", ".join(names)
+
+
+def _leaks(entered: Entered, board: Leaderboard) -> Iterator[str]:
+    for label, artifact in entered.tables.items():
+        if label in ("", COLUMNS):  # other tables have hidden states
+            yield from leak_notes(board, read_table_of(artifact))
 
 
 def _others(board: Leaderboard, plan: Plan, verdicts: Sequence[Verdict]) -> str:
@@ -366,5 +404,5 @@ def _interval(figure: Figure) -> str:
     if figure.value is None:
         return "unknown"
     if figure.low is None or figure.high is None:
-        return f"{figure.value:.3f}"
-    return f"{figure.value:.3f}, 95% interval {figure.low:.3f} to {figure.high:.3f}"
+        return f"{figure.value:z.3f}"
+    return f"{figure.value:z.3f}, 95% interval {figure.low:z.3f} to {figure.high:z.3f}"

@@ -335,7 +335,7 @@ class Rounds:
             seed = f"seed {run.point['seed']}, "
             at = f"lr {rate:g}, " if self.plan.tried > 1 else ""
             steps = f"{entry.steps:,} {entry.candidate.unit}"
-            line = f"{run.eval.split} skill {skill:.3f}, {seed}{at}{steps}"
+            line = f"{run.eval.split} skill {skill:z.3f}, {seed}{at}{steps}"
         if not entry.pending:
             entry.state = "done" if entry.trials else "failed"
         return f"{entry.candidate.label}: {line}"

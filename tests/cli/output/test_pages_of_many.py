@@ -119,7 +119,8 @@ def test_a_race_says_what_was_chosen_why_and_what_was_not(tmp_path: Path) -> Non
     budget = "round 1: steps or epochs"
     assert list(rounds.columns) == ["candidate", budget, "round 1: skill", "rate"]
     assert [row[0] for row in fields.rows] == ["answer", EVIL, "width"]
-    assert [row[0] for row in verdicts.rows] == ["p1000", "xval", "fp15", "p10"]
+    assert [row[0] for row in verdicts.rows] == ["p1000", "xval", "fp15", "nd", "p10"]
+    assert [row[1] for row in verdicts.rows] == ["raced", "raced", "raced", "not started", "no"]
     assert {
         "bpe was ruled out: what it needs is not there",
         "There was no time for 1 candidate.",

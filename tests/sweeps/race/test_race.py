@@ -15,8 +15,6 @@ import pytest
 from numtok.cli.output.pages.race import race_page
 from numtok.cli.output.printing import Format
 from numtok.cli.output.race import Watching, introduction, print_race, standings_table, summary
-from numtok.data.records import reader
-from numtok.data.tables.file import csv_strings
 from numtok.errors import DataError, StoreError, UsageError
 from numtok.evaluation.report_files import read
 from numtok.reports import REPORT
@@ -140,7 +138,7 @@ def test_texts_race_in_rounds_to_a_choice(texts: tuple[Path, RaceResult]) -> Non
     chosen = result.validation.place(board.winner)
     best = int(np.argmax(chosen.seed_skills))
     assert result.model == chosen.models[best] == board.place(board.winner).models[best]
-    assert f"seed {best} has" in result.reasons[1]
+    assert f"Seed {best} has" in result.reasons[1]
     assert len(result.reasons) == 3
     assert [count(folder, kind) for kind in (RACE, ENCODED, REPORT)] == [2, 5, 14]
     first = result.rounds[0].skills
@@ -165,6 +163,45 @@ def test_a_table_races_with_boosted_trees_beside(table: tuple[Path, RaceResult])
     assert result.planned is not None and {each.unit for each in result.planned.candidates} == {
         "epochs"
     }
+
+
+def test_the_accuracy_is_that_of_the_returned_model_and_of_the_best_baselines(
+    table: tuple[Path, RaceResult],
+) -> None:
+    folder, result = table
+    board = result.leaderboard
+    assert board is not None
+    model, best, *further = result.accuracy
+    chosen = board.place(board.winner)
+    reports = [
+        read(Store(folder / "artifacts").resolve(ref, {REPORT})).report for ref in chosen.reports
+    ]
+    [own] = [report for report in reports if report.model == result.model]
+    assert (model.label, model.seed) == (board.winner, own.seed)
+    for name, found in {
+        "r2": model.r2, "mae": model.mae,
+        "conformal-coverage": model.coverage, "conformal-width": model.width,
+    }.items():  # fmt: skip
+        assert found.value == pytest.approx(own.metrics[name].value)
+    assert best.label == board.baseline and best.seed is None and best.r2.value is not None
+    assert len(further) == (best.width.value is None)  # no report calibrates tuned trees
+    last = result.accuracy[-1]
+    assert last.width == own.baselines[last.label]["conformal-width"]
+    assert last.coverage == own.baselines[last.label]["conformal-coverage"]
+
+
+def test_a_winner_on_columns_is_said_to_read_no_text(tmp_path: Path) -> None:
+    lines = Path(numbers(tmp_path, 200)).read_text().splitlines()
+    head, *rows = lines
+    noted = [f"note,{head}"] + [
+        f"seen {place} near road {place * 7},{row}" for place, row in enumerate(rows)
+    ]
+    (tmp_path / "noted.csv").write_text("\n".join(noted))
+    result = raced(
+        tmp_path, str(tmp_path / "noted.csv"), target="y", schemes=("pointwise",), seeds=1
+    )
+    reads = next(each for each in result.reasons if "reads only" in each)
+    assert "a, b, kind" in reads and "does not read note" in reads
 
 
 def test_a_checkpoint_of_a_baseline_is_checked_first(
@@ -194,7 +231,7 @@ def test_columns_and_texts_race_on_the_same_rows(tmp_path: Path) -> None:
     assert board is not None and board.numbers == result.rows[2]
     assert len({entry.skill.n for entry in board.places}) == 1
     assert {"boosted", "linear", "mean"} <= {one.label for one in board.places if not one.is_model}
-    assert "NEW.csv --interval 0.9" in result.commands[1]
+    assert result.commands[1].endswith(" NEW.csv --interval 0.9")
 
 
 def test_rows_that_each_seed_holds_back_are_pooled(tmp_path: Path) -> None:
@@ -338,7 +375,7 @@ def test_a_dry_run_refuses_what_the_race_refuses_before_anything_is_encoded(
         (str(late), {"target": "y"}, DataError, "'y' is 3.*split test"),
         (csv, {"target": "y", "devices": "99", "device": "cpu"}, UsageError, "--jobs"),
         (rooms(tmp_path), {"jobs": 999, "device": "cpu"}, UsageError, "--jobs 999 is too many"),
-        (csv, {"target": "y", "text_field": "y"}, UsageError, "the target 'y'"),
+        (csv, {"target": "y", "text_field": "y"}, UsageError, "'y' is a target"),
         (csv, {"target": "z"}, UsageError, "unknown field 'z'.*y"),
         (csv, {}, UsageError, "Pass --target, one of a, b, kind, y"),
         (csv, {"target": "y", "text_field": "kind", "schemes": ("mdn:2",)}, UsageError, "schemes"),
@@ -347,33 +384,6 @@ def test_a_dry_run_refuses_what_the_race_refuses_before_anything_is_encoded(
         with pytest.raises(error, match=parts):
             raced(tmp_path, path, dry_run=dry_run, **options)
     assert count(tmp_path, ENCODED) == count(tmp_path, RACE) == 0
-
-
-def test_a_file_of_records_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, reads = numbers(tmp_path), 0
-
-    def counted(*given: Any) -> Any:
-        nonlocal reads
-        reads += 1
-        return csv_strings(*given)
-
-    monkeypatch.setattr(reader, "csv_strings", counted)
-    Path(path).write_text(Path(path).read_text() + "1,2,x,soon\n")
-    split = "by=a,validation=0.5,test=1"
-    raced(tmp_path, path, target="y", split=split, on_error="skip", dry_run=True)
-    assert reads == 1
-
-
-def test_notes_on_records_are_those_on_the_target(tmp_path: Path) -> None:
-    path = tmp_path / "wide.csv"
-    lines = [f"{'always 7' if n % 2 else 'always 7 7'},{10**20 + n},{n % 9}.5" for n in range(300)]
-    path.write_text("\n".join(["words,large,y", *lines]))
-    notes = raced(tmp_path, str(path), target="y", dry_run=True).notes
-    assert not any("large" in note or "always" in note for note in notes), notes
-    lines = [line.rpartition(",")[0] + f",{3 + (n > 250)}" for n, line in enumerate(lines)]
-    path.write_text("\n".join(["words,large,y", *lines]))
-    notes = raced(tmp_path, str(path), target="y", dry_run=True).notes
-    assert any("y is one value, 3" in note for note in notes), notes
 
 
 def test_a_table_s_rows_without_a_target_are_skipped_if_asked(tmp_path: Path) -> None:

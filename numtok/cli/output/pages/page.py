@@ -107,7 +107,7 @@ class Page:
     lead
         Summary of the measurement in a sentence or two.
     following
-        Label and text of the command to run next; None if there is none.
+        Label and text of the command to run next; None to omit it.
     headlines
         Values to show below the summary.
     facts

@@ -4,19 +4,30 @@ curves, errors in the last round, all rounds, and the candidates that were ruled
 from collections.abc import Iterator, Mapping, Sequence
 
 from numtok.analysis.panels.numbers import lined_up
-from numtok.cli.output.figures import Formatted, amount, duration, figure, share
+from numtok.cli.output.figures import (
+    Formatted,
+    amount,
+    duration,
+    figure,
+    number,
+    percentage,
+    share,
+)
 from numtok.cli.output.pages.charts import cost_chart, error_charts, learning_charts, section
 from numtok.cli.output.pages.compared import Compared
 from numtok.cli.output.pages.differences import differences_section
 from numtok.cli.output.pages.page import Headline, Page, PageChart, Part, Section
 from numtok.cli.output.pages.parts import headline
 from numtok.cli.output.printing import Sheet, counted
-from numtok.cli.output.race import board_sheet, costs_sheet, legend, name_of
+from numtok.cli.output.race import accuracy_sheet, board_sheet, costs_sheet, legend, name_of
 from numtok.evaluation.comparison.experiments import costs_of
 from numtok.evaluation.report_files import Evaluation, read
 from numtok.reports import REPORT
 from numtok.store.artifact import Resolve
+from numtok.sweeps.race.accuracy import AccuracyRow
+from numtok.sweeps.race.candidates import Verdict
 from numtok.sweeps.race.leaderboard import Contestant, Leaderboard
+from numtok.sweeps.race.plan import Plan
 from numtok.sweeps.race.race import RaceResult
 from numtok.sweeps.race.rounds import RoundResult
 
@@ -55,7 +66,7 @@ def race_page(result: RaceResult, resolve: Resolve) -> Page:
         else f"No model beats the median for {told}",
         lead=" ".join(result.reasons),
         following=("To predict new rows:", predicts),
-        headlines=list(_headlines(board)),
+        headlines=list(_headlines(board, result.accuracy)),
         sections=[*_raced(result, board, colours, resolve), *_before(result)],
         facts=[
             ("model", str(result.model)),
@@ -79,18 +90,25 @@ def _colours(result: RaceResult, board: Leaderboard) -> dict[str, int]:
     return {label: place for place, label in enumerate(unique)}
 
 
-def _headlines(board: Leaderboard) -> Iterator[Headline]:
+def _headlines(board: Leaderboard, accuracy: Sequence[AccuracyRow]) -> Iterator[Headline]:
     winner = board.place(board.winner)
     over = f"over {board.baseline}"
     for name, found, words in (
         (_SKILL, winner.skill, "1 - error / error of predicting the median"),
-        (over, winner.over_baseline, "the same against the best baseline"),
+        (over, winner.over_baseline, "1 - error / error of the best baseline"),
     ):
         yield headline(name, figure(found), words)
-    yield Headline("invalid", share(winner.invalid.value), "", "predictions that are not valid")
+    for model in accuracy[:1]:
+        yield headline("R2", figure(model.r2), f"of the returned model (seed {model.seed})")
+        words = f"of its 90% intervals, with a mean width of {number(model.width.value)}"
+        if model.width.value is not None:
+            yield headline("coverage", percentage(model.coverage), words)
+    if winner.invalid.value:
+        share_invalid = share(winner.invalid.value)
+        yield Headline("invalid", share_invalid, "", "predictions that are not valid numbers")
     if winner.costs is not None:
         took = duration(winner.costs.train_seconds)
-        yield Headline("training", took, "", f"and {amount(winner.costs.steps)} steps per seed")
+        yield Headline("training", took, "", f"per seed, {amount(winner.costs.steps)} steps")
 
 
 # --- what came of it ---------------------------------------------------------------------------
@@ -103,7 +121,8 @@ def _raced(
     reports = {one.label: one.reports for one in models}
     compared = Compared.read(reports, colours, resolve, _LAST, target=result.target)
     first = _first_round(result, colours, resolve)
-    yield Section("board", "Leaderboard", "", list(_board(board, colours)))
+    accuracy = [accuracy_sheet(result.accuracy)] if result.accuracy else []
+    yield Section("board", "Leaderboard", "", [*accuracy, *_board(board, colours)])
     costs = [*_first_costs(result, first, colours), *_last_costs(models, colours)]
     learnt = [
         *learning_charts(_FIRST, first, colours, resolve, "First round: loss"),
@@ -130,12 +149,13 @@ def _raced(
 def _board(board: Leaderboard, colours: Mapping[str, int]) -> Iterator[Part]:
     yield board_sheet(board)
     yield costs_sheet(board)
-    others = [one.label for one in board.places if not one.is_model]
-    palette = {label: len(colours) + place for place, label in enumerate(others)} | {**colours}
     skills = {one.label: one.skill for one in board.places}
-    if (panel := lined_up(skills, _SKILL, "label", palette)) is not None:
+    if (panel := lined_up(skills, _SKILL, "label", colours)) is not None:
         yield PageChart(
-            name="skill", heading="Skill over the median", text="Higher is better.", panel=panel
+            name="skill",
+            heading="Skill over the median",
+            text="Higher is better. Baselines are gray.",
+            panel=panel,
         )
     # One row per field, since there may be many, for the models and the best baseline.
     shown = [one for one in board.places if one.is_model or one.label == board.baseline]
@@ -213,7 +233,7 @@ def _of_round(stage: RoundResult, label: str) -> list[object]:
     if label not in stage.skills:
         return [None, None]
     skill = stage.skills[label]
-    return [stage.steps[label], "failed" if skill is None else Formatted(f"{skill:.3f}", skill)]
+    return [stage.steps[label], "failed" if skill is None else Formatted(f"{skill:z.3f}", skill)]
 
 
 # --- what is known before ----------------------------------------------------------------------
@@ -226,11 +246,24 @@ def _before(result: RaceResult) -> Iterator[Section]:
     yield Section("fields", "Numbers by field", "", [sheet])
     what = "scheme or head"
     rows = [
-        [one.scheme, Formatted("yes" if one.takes_part else "no", one.takes_part), one.reason]
+        [one.scheme, _took_part(one, result.planned), one.reason]
         for one in sorted(result.verdicts, key=lambda one: not one.takes_part)
     ]
     sheet = Sheet(f"Each {what}", [what, "candidate", "reason"], rows, words=["reason"])
     yield Section("verdicts", "Candidates, and what was ruled out", "", [sheet])
+
+
+def _took_part(verdict: Verdict, plan: Plan | None) -> Formatted:
+    """Return whether a scheme or head is a candidate; after the race, whether it was trained."""
+    if not verdict.takes_part:
+        return Formatted("no", 0)
+    if plan is None:
+        return Formatted("yes", 2)
+    name, _, table = verdict.scheme.partition(" on ")
+    for each in plan.candidates:
+        if each.scheme == name and each.label.partition(" on ")[2] == table:
+            return Formatted("raced", 2)
+    return Formatted("not started", 1)
 
 
 def _notes(result: RaceResult) -> Iterator[str]:
