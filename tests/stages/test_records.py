@@ -109,6 +109,21 @@ def test_predictions_of_a_csv_are_a_csv(numtok: Shell) -> None:
     assert "reserved" in numtok("predict", "m", "taken.csv").err
 
 
+def test_a_text_without_a_hole_is_the_text_field_of_a_record(numtok: Shell) -> None:
+    write_csv("homes.csv", homes())
+    encoded(numtok, "homes.csv", "--target", "price", "--text-field", "about", "--name", "t")
+    assert numtok("train", "t", *TINY, "--name", "m").code == 0
+    write_jsonl("new.jsonl", [{"about": WORDS[1]}])
+    of_file = json.loads(numtok("predict", "m", "new.jsonl").out)["predicted"]["price"]
+    ran = numtok("predict", "m", "--text", WORDS[1])
+    assert ran.code == 0, ran.err
+    predicted = json.loads(ran.out)["predicted"]
+    assert predicted["text"].startswith(f"{WORDS[1]}\nprice: ")
+    assert predicted["numbers"][0]["value"] == of_file["predicted"]
+    whole = numtok("predict", "m", "--text", f"{WORDS[1]}\nprice: [?]")
+    assert json.loads(whole.out)["predicted"] == predicted
+
+
 def test_predictions_of_json_lines_are_json_lines_for_each_target(numtok: Shell) -> None:
     rows = [row | {"rent": n % 7} for n, row in enumerate(homes())]
     write_jsonl("a.jsonl", rows)
