@@ -87,6 +87,14 @@ def test_a_dry_run_shows_rows_and_keeps_nothing(numtok: Shell) -> None:
     assert "about: a flat near the park" in ran.out and "price: 100.50" in ran.out
 
 
+@pytest.mark.parametrize("command", ["race", "profile", "encode --scheme xval"])
+def test_a_file_that_cannot_be_read_leaves_no_store(numtok: Shell, command: str) -> None:
+    Path("bad.csv").write_text("a,b\n1,2\n3\n")
+    dry = [] if command == "profile" else ["--dry-run"]
+    ran = numtok(*command.split(), "bad.csv", "--target", "b", *dry)
+    assert ran.code == 3 and "row 2" in ran.err and not Path("artifacts").exists()
+
+
 def test_predictions_of_a_csv_are_a_csv(numtok: Shell) -> None:
     rows = homes()
     encoded(numtok, write_csv("a.csv", rows), "--target", "price", "--name", "a")
