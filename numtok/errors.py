@@ -171,7 +171,7 @@ def file_not_found(path: str | Path, shown: str = "") -> UsageError:
     folder, name = Path(path).parent, Path(path).name
     message = f"{shown or path}: file not found."
     if not folder.is_dir():
-        return UsageError(f"{message} There is no folder {folder}")
+        return UsageError(f"{message} The folder {folder} does not exist")
     stems = {each.name: _stem(each.name) for each in folder.iterdir()}
     similar = get_close_matches(_stem(name), stems.values(), n=3)
     names = [each for each, stem in stems.items() if stem in similar]

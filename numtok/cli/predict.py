@@ -18,7 +18,7 @@ def command(context: typer.Context, settings: Config) -> None:
     """Fill in unknown numbers, labels or answers.
 
     In a text, unknown numbers are written [?]. Each row is printed as JSON with a field
-    "predicted". Table rows are printed as CSV with additional columns.
+    "predicted". Rows of CSV and Parquet files are printed as CSV with additional columns.
 
     Example: numtok predict mine-xval-nano --text "it is [?] degrees at noon"
     """

@@ -130,5 +130,5 @@ def twins_note(split: str, twins: int, rows: int) -> str:
     to do about them."""
     return (
         f"{twins:,} of {rows:,} {split} rows have a twin in {TRAIN} (equal up to case, spaces and "
-        "target numbers). Remove them, or give twins one cluster"
+        "target numbers). Remove them, or give twins the same cluster (in a CSV: the same split)"
     )

@@ -1,7 +1,7 @@
 """Output of ``numtok predict`` for a file of records: each row unchanged, with its predictions.
 
-CSV and Parquet files give CSV with additional columns. JSON Lines give JSON Lines with an
-additional field.
+CSV and Parquet files give CSV with additional columns, with the separator and the decimal mark of
+the CSV file. JSON Lines give JSON Lines with an additional field.
 """
 
 import csv
@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from numtok.data.reading.json_lines import json_lines
 from numtok.data.records.reader import JSON_LINES, has_fields
-from numtok.data.tables.file import csv_form, parsed, read_file
+from numtok.data.tables.file import CsvForm, csv_form, parsed, read_file
 from numtok.errors import DataError, UsageError
 from numtok.reports import QUANTILES, quantile_column
 
@@ -64,7 +64,8 @@ def _csv_rows(
     path: str, targets: Sequence[str], columns: Sequence[str], predictions: Iterator[RowNumbers]
 ) -> Iterator[bytes]:
     data = read_file(Path(path))
-    rows = _csv_records(path, data, parsed(path, data))
+    form = csv_form(data) if path.endswith(".csv") else CsvForm()
+    rows = _csv_records(path, data, form)
     header = next(rows)
     endings = [f"_{target}" for target in targets] if len(targets) > 1 else [""]
     added = [name + ending for ending in endings for name in columns]
@@ -74,23 +75,28 @@ def _csv_rows(
                 f"{path} has a column {name!r}, a name reserved for predictions. Rename it"
             )
     begun = list(islice(predictions, 1))
-    yield _csv_line([*header, *added])
+    yield _csv_line([*header, *added], form)
     for row, numbers in zip(rows, chain(begun, predictions), strict=True):
         values = [number.get(name) for number in numbers.values() for name in columns]
-        yield _csv_line([*row, *(repr(value) if _is_finite(value) else "" for value in values)])
+        yield _csv_line([*row, *(_literal(value, form) for value in values)], form)
+
+
+def _literal(value: float | None, form: CsvForm) -> str:
+    return repr(value).replace(".", form.decimal) if _is_finite(value) else ""
 
 
 def _is_finite(value: float | None) -> bool:
     return value is not None and bool(np.isfinite(value))
 
 
-def _csv_records(path: str, data: bytes, table: "pa.Table") -> Iterator[list[str]]:
+def _csv_records(path: str, data: bytes, form: CsvForm) -> Iterator[list[str]]:
     """Yield the header and the rows of a CSV or Parquet file as CSV fields, as they were read."""
+    table = parsed(path, data)
     if path.endswith(".csv"):
         csv.field_size_limit(max(csv.field_size_limit(), len(data) + 1))
         text = data.decode("utf-8-sig", "surrogateescape")
         lines = io.StringIO(text, newline="")
-        yield from filter(None, csv.reader(lines, delimiter=csv_form(data).separator))
+        yield from filter(None, csv.reader(lines, delimiter=form.separator))
         return
     columns = [_written(path, name, table[name]) for name in table.column_names]
     yield list(table.column_names)
@@ -109,12 +115,13 @@ def _written(path: str, name: str, column: "pa.ChunkedArray[Any]") -> list[Any]:
         ) from error
 
 
-def _csv_line(record: list[str]) -> bytes:
+def _csv_line(record: list[str], form: CsvForm) -> bytes:
     """Return a record as a line of CSV, in bytes.
 
-    >>> _csv_line(["7", "a, b", "1.5"])
+    >>> _csv_line(["7", "a, b", "1.5"], CsvForm())
     b'7,"a, b",1.5\\n'
     """
     line = io.StringIO()
-    csv.writer(line).writerow(record)  # lines end in \r\n: otherwise \r would not be quoted
+    # Lines end in \r\n: otherwise \r would not be quoted.
+    csv.writer(line, delimiter=form.separator).writerow(record)
     return line.getvalue().removesuffix("\r\n").encode("utf-8", "surrogateescape") + b"\n"

@@ -19,6 +19,8 @@ import torch
 
 from numtok.arrays import Floats
 from numtok.data.reading.json_lines import json_lines, row_decoder
+from numtok.data.records.reader import records_of
+from numtok.data.records.template import RowTemplate
 from numtok.data.tables.file import FORMATS
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.holes import HOLE, filled, hole_numbers
@@ -116,6 +118,17 @@ def read_rows(path: str, text_field: str = "text") -> Iterator[Query]:
         raise UsageError(f"{path} is a table, but the model is a text model. Pass JSONL with texts")
     for where, line, row in json_lines(path, row_decoder(_GivenRow, text_field)):
         yield _query(where, line, row)
+
+
+def of_field(row: Query, template: RowTemplate | None) -> Query:
+    """Render a text without ``[?]`` as the only field of a record, if ``template`` has one field.
+    Other rows are returned unchanged."""
+    if template is None or not template.bare or row.pieces is not None or HOLE in row.text:
+        return row
+    field = pa.table({template.fields[0]: pa.array([row.text], pa.string())})
+    prompts = template.prompts(records_of(field, row.where))
+    pieces = [prompt[0].as_py() for prompt in prompts]
+    return row._replace(pieces=[*pieces, ""], targets=template.targets)
 
 
 def predict_texts(
@@ -261,7 +274,8 @@ class TextPredictor:
         """Return the prediction for each row.
 
         Raises DataError if a row is too long, has a character that the text tokenizer cannot write,
-        has no ``[?]`` although numbers are predicted, or has ``[?]`` although its continuation is
+        has no ``[?]`` although numbers are predicted (unless the model was trained on a text field,
+        which the row then contains), or has ``[?]`` although its continuation is
         predicted. Raises TrainingFailed if memory runs out.
         """
         if isinstance(self.mode, Options):
@@ -271,6 +285,7 @@ class TextPredictor:
         return self._answers(rows, self.mode, note)
 
     def _numbers(self, rows: Sequence[Query], options: Options, note: Note) -> list[RowPrediction]:
+        rows = [of_field(row, self.loaded.codec.template) for row in rows]
         drafts = [_Draft.of(row) for row in rows]
         whole = self.with_holes(rows, [draft.pieces for draft in drafts], note)
         if not self.loaded.model.objective.causal:

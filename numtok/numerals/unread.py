@@ -81,8 +81,8 @@ class UnreadDigits(msgspec.Struct, forbid_unknown_fields=True):
         digit is part of a number.
 
         >>> UnreadDigits(20, 5, {"pH0.0": 2, "0_0": 1}).note()
-        '5 of 20 digits (25%) are not part of any number: pH0.0 (if these are values, put a space \
-before the digits), 0_0 (remove the underscores)'
+        '5 of 20 digits (25%) are not part of any number, in words such as pH0.0 (if these are \
+values, put a space before the digits), 0_0 (remove the underscores), with 0 for any digits'
         """
         if not self.unread:
             return None
@@ -93,7 +93,9 @@ before the digits), 0_0 (remove the underscores)'
             by_remedy.setdefault(remedy(shape), []).append(shape)
         words = ", ".join(f"{', '.join(same)} ({advice})" for advice, same in by_remedy.items())
         count = f"{self.unread:,} of {self.digits:,} digits ({shown})"
-        return f"{count} are not part of any number: {words}"
+        return (
+            f"{count} are not part of any number, in words such as {words}, with 0 for any digits"
+        )
 
 
 def remedy(shape: str) -> str:

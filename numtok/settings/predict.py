@@ -24,14 +24,15 @@ class Config(CommandSettings):
     model: str = setting(help="REF of a model", argument=True)
     file: str | None = setting(
         None,
-        "JSONL of texts (plain, .gz or .zst), or - for standard input; for table models, CSV or "
-        "Parquet (or JSONL, if the table was made by features)",
+        "JSONL of texts (plain, .gz or .zst), or - for standard input; for models of tables and of "
+        "records (trained with --target): CSV, Parquet or JSONL with their columns",
         argument=True,
     )
     _: KW_ONLY
     text: tuple[str, ...] = setting(
         (),
-        "Text to complete, instead of a file; repeatable",
+        "Text with [?], or the text field of a model trained with --text-field, instead of a file; "
+        "repeatable",
         metavar="TEXT",
         of="texts",
         replaces=("text_field",),

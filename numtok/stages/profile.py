@@ -368,32 +368,38 @@ def _notes(
 def _field_notes(field: FieldProfile) -> Iterator[str]:
     if field.after_comma >= _NEARLY_ALL:
         yield (
-            f"{field.name} always follows a comma. For 7,5 use --numbers decimal=comma; for 1,234 "
-            "use --numbers thousands"
+            f"the {_numbers_of(field)} always follow a comma. For 7,5 use --numbers "
+            "decimal=comma; for 1,234 use --numbers thousands"
         )
     if field.digits_most is not None and field.digits_most > _FLOAT64_DIGITS:
         more = "+" if field.digits_most == MOST_DIGITS else ""
         yield (
-            f"{field.name} has numbers of {field.digits_most}{more} digits, but values are "
+            f"the {_numbers_of(field)} have up to {field.digits_most}{more} digits, but values are "
             "float64, which holds 15 to 17"
         )
     if field.outside:
-        yield f"{field.name} has {counted(field.outside)} out of range of float64, such as 1e400"
+        yield f"{field.name}: {counted(field.outside)} out of range of float64, such as 1e400"
     elif field.numbers > 1 and field.low is not None and field.low == field.high:
-        yield f"{field.name} is always {short_value(field.low)}"
+        yield f"the {_numbers_of(field)} are always {short_value(field.low)}"
     elif field.numbers > 1 and field.common is not None and field.common_share > COMMON:
         yield (
-            f"{100 * field.common_share:.0f}% of {field.name} is one value, "
+            f"{100 * field.common_share:.0f}% of the {_numbers_of(field)} are "
             f"{short_value(field.common)}"
         )
+
+
+def _numbers_of(field: FieldProfile) -> str:
+    """Return a phrase such as ``numbers in price`` or ``numbers after "Hwy"``."""
+    return f"numbers {'' if field.name.startswith('after ') else 'in '}{field.name}"
 
 
 def _high_level(fields: Collection[FieldProfile], advised: str) -> Iterator[str]:
     """Yield a note, with advice, on fields whose numbers vary by far less than their magnitude."""
     at_high_level = [
-        f"{one.name} ({short_value(one.mean, one.deviation)} ± {short_value(one.deviation)})"
-        for one in fields
-        if one.high_level and one.mean is not None and one.deviation is not None
+        f"{_numbers_of(field)} ({short_value(field.mean, field.deviation)} ± "
+        f"{short_value(field.deviation)})"
+        for field in fields
+        if field.high_level and field.mean is not None and field.deviation is not None
     ]
     if not at_high_level:
         return
@@ -403,6 +409,6 @@ def _high_level(fields: Collection[FieldProfile], advised: str) -> Iterator[str]
         else "Subtract a constant from them, or use a scheme that keeps all digits, such as fone"
     )
     yield (
-        f"the standard deviation is below {percent(HIGH_LEVEL)} of the mean in "
-        f"{listed(at_high_level)}; models barely see such changes. {remedy}"
+        f"the standard deviation is below {percent(HIGH_LEVEL)} of the mean: "
+        f"{listed(at_high_level)}. Models barely see such changes. {remedy}"
     )

@@ -202,18 +202,20 @@ class Store:
         token = secrets.token_hex(8)
         with files.reporting("read", self.root):
             new = not files.is_folder(self.root)
-        with self._locked(self.root, token, "the spool"):
-            folder = self.root / f"{SPOOL}{token}"
-            try:
-                with files.reporting("write to", folder):
-                    files.system.mkdir(folder)
-                yield folder
-            finally:
-                with suppress(OSError):
-                    files.remove_tree(folder)
-        if new:
-            with suppress(OSError):  # another process has made an artifact there
-                files.system.rmdir(self.root)
+        try:
+            with self._locked(self.root, token, "the spool"):
+                folder = self.root / f"{SPOOL}{token}"
+                try:
+                    with files.reporting("write to", folder):
+                        files.system.mkdir(folder)
+                    yield folder
+                finally:
+                    with suppress(OSError):
+                        files.remove_tree(folder)
+        finally:
+            if new:
+                with suppress(OSError):  # another process has made an artifact there
+                    files.system.rmdir(self.root)
 
     @contextmanager
     def scratch(self) -> Iterator["Store"]:

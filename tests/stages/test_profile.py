@@ -395,7 +395,7 @@ def test_numbers_out_of_range_are_told(tmp_path: Path, says: Says) -> None:
     told = "b1999, fp15, p10 and p1000 cannot represent 4 numbers (44%) of [] (0 to 1e10)"
     says(next(one for one in warnings(found, "clipped") if "p10 " in one), told, "1e-6 to 9.99e9")
     [note] = found.notes
-    says(note, "[] has 1 number out of range of float64", "1e400")
+    says(note, "[]: 1 number out of range of float64", "1e400")
 
 
 def test_numbers_near_the_edge_are_estimated_where_there_are_many(tmp_path: Path) -> None:
@@ -572,11 +572,11 @@ def test_what_one_value_has_most_of_is_noted(tmp_path: Path, says: Says) -> None
     rows = [f"[{0 if k % 4 else k}, 7, {k}]" for k in range(100)]
     found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows))
     most, always = found.notes
-    says(most, "76% of [0]", " 0")
-    says(always, "[1] is always 7")
+    says(most, "76% of the numbers in [0]", " 0")
+    says(always, "the numbers in [1] are always 7")
     found = profile(tmp_path, texts(tmp_path / "b.jsonl", "[1e400]", "[1]"))
     [beyond] = found.notes
-    says(beyond, "[0] has 1 number out of range of float64")
+    says(beyond, "[0]: 1 number out of range of float64")
     assert shown_range(found.fields[0]) == "only 1"
 
 
@@ -584,8 +584,8 @@ def test_digits_beyond_float64_are_noted(tmp_path: Path, says: Says) -> None:
     rows = (f"[{10**17 + k}, {k / 7!r}, 0.{10**20 + k}]" for k in range(9))
     path = texts(tmp_path / "a.jsonl", *rows)
     ids, long = (note for note in profile(tmp_path, path).notes if "float64" in note)
-    says(ids, "[0] has numbers of 18 digits", "float64", "15 to 17")
-    says(long, "[2] has numbers of 20+ digits")
+    says(ids, "the numbers in [0] have up to 18 digits", "float64", "15 to 17")
+    says(long, "the numbers in [2] have up to 20+ digits")
 
 
 def test_numbers_with_commas_are_noted(tmp_path: Path, says: Says) -> None:
@@ -606,7 +606,7 @@ def test_numbers_with_commas_are_noted(tmp_path: Path, says: Says) -> None:
             path = texts(tmp_path / "a.jsonl", *(rows(k) for k in range(1, 60)))
             notes = [note for note in profile(tmp_path, path).notes if "comma" in note]
             for note, name in zip(notes, noted, strict=True):
-                says(note, f"{name} always follows a comma", "--numbers thousands")
+                says(note, f"{name} always follow a comma", "--numbers thousands")
 
 
 # --- rows, splits and the way they are read ----------------------------------------------------

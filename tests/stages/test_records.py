@@ -87,6 +87,14 @@ def test_a_dry_run_shows_rows_and_keeps_nothing(numtok: Shell) -> None:
     assert "about: a flat near the park" in ran.out and "price: 100.50" in ran.out
 
 
+@pytest.mark.parametrize("command", ["race", "profile", "encode --scheme xval"])
+def test_a_file_that_cannot_be_read_leaves_no_store(numtok: Shell, command: str) -> None:
+    Path("bad.csv").write_text("a,b\n1,2\n3\n")
+    dry = [] if command == "profile" else ["--dry-run"]
+    ran = numtok(*command.split(), "bad.csv", "--target", "b", *dry)
+    assert ran.code == 3 and "row 2" in ran.err and not Path("artifacts").exists()
+
+
 def test_predictions_of_a_csv_are_a_csv(numtok: Shell) -> None:
     rows = homes()
     encoded(numtok, write_csv("a.csv", rows), "--target", "price", "--name", "a")
@@ -107,6 +115,21 @@ def test_predictions_of_a_csv_are_a_csv(numtok: Shell) -> None:
     assert ran.code == 2 and "unknown column 'about'" in ran.err and ran.out == ""
     write_csv("taken.csv", [rows[0] | {"predicted": 1}])
     assert "reserved" in numtok("predict", "m", "taken.csv").err
+
+
+def test_a_text_without_a_hole_is_the_text_field_of_a_record(numtok: Shell) -> None:
+    write_csv("homes.csv", homes())
+    encoded(numtok, "homes.csv", "--target", "price", "--text-field", "about", "--name", "t")
+    assert numtok("train", "t", *TINY, "--name", "m").code == 0
+    write_jsonl("new.jsonl", [{"about": WORDS[1]}])
+    of_file = json.loads(numtok("predict", "m", "new.jsonl").out)["predicted"]["price"]
+    ran = numtok("predict", "m", "--text", WORDS[1])
+    assert ran.code == 0, ran.err
+    predicted = json.loads(ran.out)["predicted"]
+    assert predicted["text"].startswith(f"{WORDS[1]}\nprice: ")
+    assert predicted["numbers"][0]["value"] == of_file["predicted"]
+    whole = numtok("predict", "m", "--text", f"{WORDS[1]}\nprice: [?]")
+    assert json.loads(whole.out)["predicted"] == predicted
 
 
 def test_predictions_of_json_lines_are_json_lines_for_each_target(numtok: Shell) -> None:

@@ -293,7 +293,9 @@ BAD_TABLES: tuple[tuple[str, *tuple[str, ...]], ...] = (
     ("x,y,split\n1,1,test\n2,2,validation\n", "split 'train' of 'split'", "at least one"),
     ("x,y,split\n1,1,train\n2,2,My Test\n", "'split' is 'My Test' in row 2", "lower-case letters"),
     ("x,y,split\n1,1,0\n2,2,1\n", "'split'", "int64", "train and test", "--drop split"),
-    ("x,y\n1,2\n2\n", "cannot be read as CSV", "row 2: ", "again"),
+    ("x,y\n1,2\n2\n", "cannot be read as CSV", "row 2: ", "Correct the row"),
+    ("x,t,y\n1,'a',2\n2,a\rb,3\n", "row 2: ", "(\\r)", "in quotes"),
+    ('x,t,y\n1,"a\rb\n",2\n2,a\rb,3\n', "row 2: ", "(\\r)", "in quotes"),
     ("", "is empty", "a header and rows"),
 )
 
@@ -324,7 +326,7 @@ def test_bytes_and_kinds_that_no_feature_has_are_refused(here: Path, says: Says)
     refused(says, Config("a.csv", target="y"), "a.csv: column 'x' ", "not UTF-8", ": --drop x")
     parquet, y = Config("a.parquet", target="y"), [1.0, 2.0]
     (here / "a.parquet").write_bytes(b"x,y\n1,2\n")
-    refused(says, parquet, "a.parquet: cannot be read as Parquet: ", "again")
+    refused(says, parquet, "a.parquet: cannot be read as Parquet: ", "Restore")
     for columns, *told in (
         (
             {"x": pa.array([[1], [2]]), "y": y},

@@ -104,7 +104,7 @@ def _iso_dates(values: "pa.Array[Any]") -> "pa.Array[Any]":
     time = pc.if_else(pc.equal(pc.utf8_length(time), 5), _joined(time, ":00"), time)
     fraction = pc.utf8_slice_codeunits(pc.utf8_rpad(fraction, 6, "0"), 0, 6)
     zone = pc.if_else(pc.match_substring_regex(zone, "^[+-]"), zone, "Z")
-    moments = _joined(day, "T", time, ".", fraction, zone)
+    moments = _joined(_joined(day, "T", time), ".", fraction, zone)
     naive = pc.strptime(
         pc.utf8_slice_codeunits(moments, 0, 19),
         format="%Y-%m-%dT%H:%M:%S",

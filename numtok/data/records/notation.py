@@ -76,6 +76,7 @@ WITH_POINT = (
 )
 #: The same for files with decimal commas.
 WITH_COMMA = (
+    Notation(rf"[+-]?[0-9]+{_EXPONENT}", "", ".", ""),
     Notation(_COMMA, "", ",", "decimal commas"),
     Notation(
         rf"({_grouped(_DOT + _SPACES, ',')}|{_COMMA})",

@@ -176,7 +176,7 @@ def check_targets(records: Records, targets: Sequence[str]) -> UsableTargets:
             problem = row, f"{records.where(row)}: target {name!r} must be a number ({actual})"
         kept = pc.and_(kept, usable)
     if problem is not None and not pc.any(kept).as_py():
-        raise DataError(f"{problem[1]}, as in every row. Choose another field: --target")
+        raise DataError(f"{problem[1]}, like every row. Choose another field: --target")
     for name in targets:
         values = target_literals(records, name).filter(kept).cast(pa.float64())
         if len(values) > 1 and pc.count_distinct(values).as_py() == 1:

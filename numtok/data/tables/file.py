@@ -19,6 +19,7 @@ from numtok.errors import DataError, UsageError, file_not_found
 FORMATS = (".csv", ".parquet")
 _ROW = re.compile("Row #([0-9]+)")  # in Arrow's messages, which count the header as the first
 _HEADER = re.compile(rb"\s*([^\r\n]*)")
+_MARKS = re.compile(rb'"|\n|\r(?!\n)')  # quotes, line feeds, and carriage returns before others
 _MOST = (1 << 31) - 2  # bytes: Arrow infers types from one block, whose size is an int32
 _COLUMNS = 20_000  # maximum: each takes 30 kB here and in later stages, even with few rows
 
@@ -143,15 +144,36 @@ def _naming(path: str) -> Iterator[None]:
             f"{path}: the name of a column is not UTF-8. Save the file as UTF-8"
         ) from error
     except (pa.ArrowException, OSError) as error:
-        why = _ROW.sub(lambda row: f"row {int(row[1]) - 1}", " ".join(str(error).split()))
-        what = (
-            "Parquet"
-            if path.endswith(".parquet")
-            else "CSV (a header, and fields separated by commas or semicolons)"
-        )
+        why = " ".join(str(error).split()).rstrip(".")
+        if path.endswith(".parquet"):
+            raise DataError(
+                f"{path}: cannot be read as Parquet: {why}. Restore the file"
+            ) from error
+        if (row := _broken_row(data)) is not None:
+            raise DataError(
+                f"{path}: row {row}: a cell without quotes has a carriage return (\\r), which ends "
+                "the row. Put the cell in quotes, or replace the character"
+            ) from error
+        why = _ROW.sub(lambda row: f"row {int(row[1]) - 1}", why)
         raise DataError(
-            f"{path}: cannot be read as {what}: {why.rstrip('.')}. Write it again"
+            f"{path}: cannot be read as CSV (a header, and fields separated by commas or "
+            f"semicolons): {why}. Correct the row; cells with separators, quotes or line breaks "
+            "must be in quotes"
         ) from error
+
+
+def _broken_row(data: bytes) -> int | None:
+    """Return the first row of a CSV with a carriage return in a cell without quotes, or None.
+    Rows are counted from 1, after the header."""
+    row, quoted = 0, False
+    for mark in _MARKS.finditer(data):
+        if mark[0] == b'"':
+            quoted = not quoted
+        elif not quoted and mark[0] == b"\n":
+            row += 1
+        elif not quoted and row:  # without line feeds, carriage returns end rows
+            return row
+    return None
 
 
 def _width(data: bytes) -> int:

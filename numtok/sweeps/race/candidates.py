@@ -265,10 +265,10 @@ def _judged_head(spec: str) -> Verdict:
     if getattr(HEADS[name], "positional", None) == _CODEC:
         scheme = SCHEMES.build(codec)
         if isinstance(scheme, ChannelScheme) or scheme.tokens_per_number is None:
-            why = "its numbers vary in length, or have a value next to their tokens"
+            why = "the number of tokens varies, or the value is not in the tokens"
             return Verdict(spec, False, why)
         if not is_contiguous(scheme):
-            why = "numbers with the same first tokens are not an interval: no exact quantiles"
+            why = "tokens do not divide the range into intervals, so quantiles are not exact"
             return Verdict(spec, False, why)
     try:
         return Verdict(spec, True, table_head(spec).describe())

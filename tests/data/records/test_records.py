@@ -41,6 +41,14 @@ def test_numbers_of_a_column_keep_their_digits(
     assert notation is not None and notation.plain(column).to_pylist() == plain
 
 
+def test_integers_in_a_file_with_decimal_commas_have_the_default_notation() -> None:
+    whole, grouped = (
+        notation_of(pa.array(values), ",") for values in (["3", "12"], ["3", "1.200"])
+    )
+    assert whole is not None and not whole.description
+    assert grouped is not None and grouped.plain(pa.array(["1.200"])).to_pylist() == ["1200"]
+
+
 def test_a_notation_must_read_every_value_unless_most_count() -> None:
     column = pa.array(["1,234", "5", "n.a."])
     assert notation_of(column) is None
