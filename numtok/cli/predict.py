@@ -15,7 +15,7 @@ from numtok.settings.predict import Config
 
 
 def command(context: typer.Context, settings: Config) -> None:
-    """Fill in unknown numbers, labels or answers.
+    """Fill in unknown numbers, labels or answers, with a model or a baseline.
 
     In a text, unknown numbers are written [?]. Each row is printed as JSON with a field
     "predicted". Table rows are printed as CSV with additional columns.
@@ -24,14 +24,20 @@ def command(context: typer.Context, settings: Config) -> None:
     """
     from numtok.cli.output.progress import Count
     from numtok.stages.predict import run
+    from numtok.sweeps.baseline_rows import run as run_baseline
 
     check = partial(check_applies, context, settings)
+    store = open_store(context)
+    if settings.baseline is None:
+        rows = run(settings, store, check)
+    else:
+        rows = run_baseline(settings, store)
     on_terminal = sys.stdout.isatty()
     readable = on_terminal and bool(settings.text)
     # In a terminal the lines are progress enough; a bar would be drawn between them.
     with (
         Count(context.obj.quiet or on_terminal) as progress,
-        closing(run(settings, open_store(context), check)) as lines,
+        closing(rows) as lines,
     ):
         for done, line in enumerate(lines, 1):
             if readable:

@@ -220,8 +220,10 @@ def _parts(result: "RaceResult", format: Format) -> Iterator[Part]:
     yield costs_sheet(board)
     yield legend(result, board)
     yield result.reasons
-    again, predicts = result.commands
-    yield Verbatim([f"rerun: {again}", f"next:  {predicts}"])
+    again, predicts, *baseline = result.commands
+    yield Verbatim(
+        [f"rerun: {again}", f"next:  {predicts}", *(f"or:    {command}" for command in baseline)]
+    )
 
 
 def board_sheet(board: "Leaderboard") -> Sheet:

@@ -19,9 +19,10 @@ from numtok.reports import Figure
 from numtok.settings.race import Config as Config
 from numtok.store.engines.engine import connected
 from numtok.store.store import Store
+from numtok.sweeps.baseline_rows import command_for
 from numtok.sweeps.race.candidates import Verdict
 from numtok.sweeps.race.entrants import Encodings, Entered
-from numtok.sweeps.race.from_records import enter_records, is_records
+from numtok.sweeps.race.from_records import COLUMNS, enter_records, is_records
 from numtok.sweeps.race.from_table import enter_table, is_stored_table
 from numtok.sweeps.race.from_texts import enter_texts
 from numtok.sweeps.race.leaderboard import CHEAPER, Leaderboard
@@ -64,7 +65,8 @@ class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
     close_calls
         A sentence for each round that eliminated a candidate by a difference within noise.
     commands
-        Commands that repeat the race and that predict with the model.
+        Commands that repeat the race, that predict with the model and, unless the model is better,
+        that predict with the best baseline.
     failed
         Reasons why a candidate, or one of its seeds, has no results, keyed by label.
     """
@@ -171,7 +173,7 @@ def _raced(
         model=model,
         reasons=reasons_of(validation, board, plan, entered.verdicts),
         close_calls=list(close_calls(rounds, plan, race.read)),
-        commands=_commands(config, entered, model),
+        commands=[*_commands(config, entered, model), *_baseline_command(config, entered, board)],
         failed={label: str(problem) for label, problem in race.failed},
     )
 
@@ -226,6 +228,17 @@ def _commands(config: Config, entered: Entered, model: str) -> list[str]:
     queries = {"records": [config.inputs[0]], "rows of a table": ["FILE.csv"]}
     query = queries.get(entered.kind, ["--text", "... [?] ..."])
     return [shlex.join(again), shlex.join(["numtok", "predict", model, *query])]
+
+
+def _baseline_command(config: Config, entered: Entered, board: Leaderboard) -> list[str]:
+    """Return the command that predicts with the best baseline, unless a model is better."""
+    low = board.place(board.winner).over_baseline.low
+    if low is not None and low > 0:
+        return []
+    tables = [entered.tables[name] for name in ("", COLUMNS) if name in entered.tables]
+    data = [*tables, *([] if entered.records is None else [entered.records])]
+    file = config.inputs[0] if entered.kind == "records" else "FILE.csv"
+    return command_for(board.baseline, data, file)
 
 
 def close_calls(
