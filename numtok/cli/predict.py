@@ -15,10 +15,11 @@ from numtok.settings.predict import Config
 
 
 def command(context: typer.Context, settings: Config) -> None:
-    """Fill in unknown numbers, labels or answers, with a model or a baseline.
+    """Fill in unknown numbers, labels or answers.
 
     In a text, unknown numbers are written [?]. Each row is printed as JSON with a field
-    "predicted". Table rows are printed as CSV with additional columns.
+    "predicted". Table rows are printed as CSV with additional columns. With --baseline, a baseline
+    predicts instead of a model.
 
     Example: numtok predict mine-xval-nano --text "it is [?] degrees at noon"
     """

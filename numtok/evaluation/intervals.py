@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from numtok.data.reading.split_rule import CALIBRATION, TRAIN
+from numtok.data.reading.split_rule import CALIBRATION, TRAIN, SplitRule
 from numtok.data.tables.table import VALIDATION, read_table_of
 from numtok.encoding.splits import splits
 from numtok.evaluation.conformal import Calibrated, Forecasts, calibrate, least
@@ -147,6 +147,7 @@ def split_by(data: Artifact) -> str | None:
     """Return the name of the group or column whose values split the rows of ``data``; None for
     other splits."""
     rule = data.manifest.settings.get("split")
+    rule = SplitRule.parse(rule).settings() if isinstance(rule, str) else rule  # rendered records
     by = rule.get("by") if isinstance(rule, dict) and "starts" in rule else None
     return by if isinstance(by, str) else None
 

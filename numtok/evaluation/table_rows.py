@@ -143,7 +143,7 @@ def read_features(
         is_csv = len(present) == 1 and path.endswith(".csv")
         commas = ". Are fields separated by commas or semicolons?" if is_csv else ""
         raise UsageError(
-            f"{path} has no column {_listed(lacking)} (it has {_listed(present)}){commas}. "
+            f"{path} has no column {listed(lacking)} (it has {listed(present)}){commas}. "
             f"{ref} needs {', '.join(f'{feature.name} ({feature.kind})' for feature in wanted)}"
         )
     numbers = [_number(path, feature, table) for feature in wanted if feature.kind == "number"]
@@ -156,7 +156,8 @@ def read_features(
     )
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Return quoted names for a message, at most 12 of them."""
     more = [f"{len(names) - _SHOWN} more"] if len(names) > _SHOWN else []
     return ", ".join([*map(repr, names[:_SHOWN]), *more])
 
@@ -194,7 +195,8 @@ def _date_part(path: str, feature: Feature, column: "pa.ChunkedArray[Any]") -> F
         return np.full(len(column), np.nan)
     dates = column.combine_chunks()
     if not is_date(column.type):
-        form = column_of(name, dates.cast(pa.string())).date_format
+        dates = dates.cast(pa.string())
+        form = column_of(name, dates).date_format
         if form is None:
             raise DataError(f"{path}: column {name!r} must have dates, such as 2024-01-31")
         dates = dates_of(dates, form)

@@ -5,7 +5,7 @@ stored.
 """
 
 import shlex
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from itertools import count
 from typing import NamedTuple
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from numtok.arrays import Floats
 from numtok.data.reading.split_rule import CALIBRATION, TRAIN
-from numtok.data.records.reader import read_records
+from numtok.data.records.reader import Records, read_records
 from numtok.data.records.rendering import FIELD, with_new_rows
 from numtok.data.records.template import TEMPLATE
 from numtok.data.tables.table import VALIDATION, learnt_rows, read_table_file, read_table_of
@@ -23,7 +23,7 @@ from numtok.data.tables.text_features import read_text_features
 from numtok.encoding.splits import read_codec
 from numtok.errors import DataError, UsageError, meaningless
 from numtok.evaluation.baselines import fits
-from numtok.evaluation.conformal import Ends, Forecasts, calibrate
+from numtok.evaluation.conformal import Calibrated, Ends, Forecasts, calibrate
 from numtok.evaluation.intervals import ENDS, coverage_notes
 from numtok.evaluation.predicted_rows import PREDICTED, RowNumbers, with_predictions
 from numtok.evaluation.record_splits import RecordSplits, read_record_splits
@@ -38,7 +38,7 @@ from numtok.evaluation.rivals import (
     rivals_of_fold,
 )
 from numtok.evaluation.tabicl_rival import TABICL, checkpoint, tabicl_rival
-from numtok.evaluation.table_rows import fold_of, read_features
+from numtok.evaluation.table_rows import fold_of, listed, read_features
 from numtok.evaluation.tabular_rival import TABULAR, tabular_rival
 from numtok.evaluation.text_baselines import TEXT_BASELINES
 from numtok.numerals.policy import NumeralPolicy
@@ -48,6 +48,7 @@ from numtok.store.artifact import DATA, ENCODED, TABLE, Artifact
 from numtok.store.store import Store
 from numtok.training.features import Features, Inputs
 
+_OF_TABLES = (MEAN, MEDIAN, "linear", "boosted", TUNED)
 _OF_RECORDS = {TABULAR: tabular_rival, TABICL: tabicl_rival}  # read all fields of records
 _TUNED = (TUNED, *_OF_RECORDS)  # their settings are chosen on the validation split
 
@@ -65,11 +66,10 @@ class BaselinePredictions(NamedTuple):
     calibration: Floats
     truth: Floats
 
-    @property
-    def usable(self) -> "BaselinePredictions":
-        """The predictions without invalid ones for calibration rows."""
-        valid = np.isfinite(self.calibration)
-        return self._replace(calibration=self.calibration[valid], truth=self.truth[valid])
+    def ends(self, target: str, calibrated: Calibrated) -> Ends:
+        """Return the intervals of the new rows; NaN for rows without a prediction."""
+        strata = np.full(len(self.new), target, object)
+        return calibrated.intervals(Forecasts(point=self.new, quantiles=None, strata=strata))
 
 
 def run(config: Config, store: Store) -> Generator[bytes]:
@@ -87,13 +87,15 @@ def run(config: Config, store: Store) -> Generator[bytes]:
         if config.fold is not None:
             raise meaningless("fold", f"{data.ref}, which is not a table")
         found = _of_rows(config, data, policy, store)
-    columns = [{PREDICTED: each.new} for each in found.values()]
+    columns = {target: {PREDICTED: predictions.new} for target, predictions in found.items()}
     if config.interval is not None:
-        for target, each, values in zip(found, found.values(), columns, strict=True):
-            ends = _interval(config, target, each, data, store)
-            values |= dict(zip(ENDS, ends, strict=True))
-    targets, names = list(found), list(columns[0])
-    yield from with_predictions(str(config.file), targets, names, _rows(targets, columns))
+        calibrated = _calibrated(found, config.interval)
+        for note in coverage_notes(calibrated, len(next(iter(found.values())).truth), data):
+            store.note(note)
+        for target, predictions in found.items():
+            columns[target] |= dict(zip(ENDS, predictions.ends(target, calibrated), strict=True))
+    names = (PREDICTED,) if config.interval is None else (PREDICTED, *ENDS)
+    yield from with_predictions(str(config.file), list(found), names, _rows(columns))
 
 
 def command_for(baseline: str, data: Sequence[Artifact], file: str) -> list[str]:
@@ -107,33 +109,29 @@ def command_for(baseline: str, data: Sequence[Artifact], file: str) -> list[str]
     return []
 
 
-def _rows(targets: Sequence[str], columns: Sequence[dict[str, Floats]]) -> Iterator[RowNumbers]:
-    lists = [{name: values.tolist() for name, values in each.items()} for each in columns]
-    for row in range(len(lists[0][PREDICTED])):
+def _rows(columns: Mapping[str, Mapping[str, Floats]]) -> Iterator[RowNumbers]:
+    """Yield the values of each row, given the columns of each target."""
+    rows = [
+        zip(*(values.tolist() for values in of_target.values()), strict=True)
+        for of_target in columns.values()
+    ]
+    for row in zip(*rows, strict=True):
         yield {
-            target: {name: values[row] for name, values in each.items()}
-            for target, each in zip(targets, lists, strict=True)
+            target: dict(zip(columns[target], values, strict=True))
+            for target, values in zip(columns, row, strict=True)
         }
 
 
-def _interval(
-    config: Config, target: str, found: BaselinePredictions, data: Artifact, store: Store
-) -> Ends:
-    """Return intervals for the new rows, calibrated on the calibration rows."""
-    assert config.interval is not None
-    new, calibration, truth = found.usable
-    units = np.arange(len(truth))
-    known = Forecasts(point=calibration, quantiles=None, strata=_stratum(target, len(truth)))
-    calibrated = calibrate(truth, known, units, config.interval)
-    for note in coverage_notes(calibrated, len(units), data):
-        store.note(note)
-    return calibrated.intervals(
-        Forecasts(point=new, quantiles=None, strata=_stratum(target, len(new)))
-    )
-
-
-def _stratum(target: str, rows: int) -> "np.ndarray[tuple[int], np.dtype[np.object_]]":
-    return np.full(rows, target, object)
+def _calibrated(found: Mapping[str, BaselinePredictions], level: float) -> Calibrated:
+    """Calibrate intervals at a level, separately for each target. Calibration rows without a
+    prediction are left out, as new rows without one have no interval."""
+    parts = []
+    for target, each in found.items():
+        rows = np.flatnonzero(np.isfinite(each.calibration))
+        strata = np.full(len(rows), target, object)
+        parts.append((each.truth[rows], each.calibration[rows], strata, rows))
+    truth, points, strata, units = map(np.concatenate, zip(*parts, strict=True))
+    return calibrate(truth, Forecasts(point=points, quantiles=None, strata=strata), units, level)
 
 
 def _calibration_split(
@@ -168,9 +166,9 @@ def _data_of(ref: str, baseline: str, store: Store) -> tuple[Artifact, NumeralPo
     to the table, as in races. Raises UsageError if the data has no target or the baseline does not
     fit it.
     """
-    of_rows = baseline in (*TEXT_BASELINES, *_OF_RECORDS)
+    preferred = {TABLE} if baseline in _OF_TABLES else {DATA, ENCODED}
     try:
-        data = store.resolve(ref, kinds={DATA, ENCODED} if of_rows else {TABLE})
+        data = store.resolve(ref, kinds=preferred)
     except UsageError:  # another kind, or no match, which is reported here
         data = store.resolve(ref, kinds={TABLE, DATA, ENCODED})
     policy = NumeralPolicy()
@@ -183,12 +181,12 @@ def _data_of(ref: str, baseline: str, store: Store) -> tuple[Artifact, NumeralPo
             f"{data.ref} has no target field that a baseline could predict. Make data from "
             "records: numtok table FILE --target FIELD, or numtok encode FILE --target FIELD"
         )
-    if data.kind == TABLE and read_text_features(data.path) is not None:
+    if not (names := _names(data)):
         raise UsageError(
             f"{data.ref} has hidden states of a pretrained model, which baselines do not read. Use "
             "the data that it was made from"
         )
-    if baseline not in (names := _names(data)):
+    if baseline not in names:
         raise UsageError(
             f"baseline {baseline!r} cannot be fitted to {data.kind}/{data.ref}. Use one of "
             f"{', '.join(names)}"
@@ -212,6 +210,8 @@ def _names(data: Artifact) -> list[str]:
     """Return the baselines that may be fitted to a table or to rendered rows."""
     trees = find_spec("sklearn") is not None
     if data.kind == TABLE:
+        if read_text_features(data.path) is not None:  # hidden states
+            return []
         tuned = [TUNED] if trees else []
         return [MEAN, MEDIAN, *([*fits(), *tuned] if read_table_file(data.path).features else [])]
     names = [MEAN, MEDIAN, *fits(), *(TEXT_BASELINES if trees else ())]
@@ -230,6 +230,7 @@ def _of_table(config: Config, data: Artifact, store: Store) -> dict[str, Baselin
     columns = Features(table.numbers, table.categories)
     values = Inputs.fit(columns.take(learnt_rows(table, fold, None, 0))).values
     new = read_features(str(config.file), table.file.features, values, data.ref)
+    _check_count(config, len(new.numbers))
     calibration = np.empty(0, np.int64) if split is None else table.split(split, fold)
     repeated = columns.take(calibration)
     queried = Features(
@@ -247,7 +248,8 @@ def _of_rows(
 ) -> dict[str, BaselinePredictions]:
     """Return the predictions of a baseline on rendered rows, for each target."""
     baseline, targets = str(config.baseline), TEMPLATE.read(data.path).targets
-    records = read_records(str(config.file))
+    records = _read_fields(str(config.file), data)
+    _check_count(config, len(records))
     names = {name.removeprefix("rows_") for name in data.manifest.counts}
     repeated = _calibration_split(config, data, names, store)
     split = next(name for name in map("new{}".format, count()) if name not in names)
@@ -267,6 +269,23 @@ def _of_rows(
         target: _of_target(target, found[target], queried[target], len(records), config)
         for target in targets
     }
+
+
+def _check_count(config: Config, rows: int) -> None:
+    if not rows:
+        raise DataError(f"{config.file} has no rows. Pass a file with at least one")
+
+
+def _read_fields(path: str, data: Artifact) -> Records:
+    """Read the records of a file. Raises UsageError if it lacks a field of rendered rows."""
+    records = read_records(path)
+    fields = TEMPLATE.read(data.path).fields
+    if lacking := [name for name in fields if name not in records.names]:
+        raise UsageError(
+            f"{path} has no field {listed(lacking)} (it has {listed(records.names)}). {data.ref} "
+            f"needs {listed(fields)}"
+        )
+    return records
 
 
 def _of_encoded(
@@ -293,7 +312,7 @@ def _of_target(
     the rows before them calibrate intervals."""
     values = found.values.get(str(config.baseline))
     if values is None or np.isnan(values).all():
-        reasons = " ".join(found.notes) or f"its rows have nothing to predict {target!r} from."
+        reasons = " ".join(found.notes) or f"{target!r} has too few training rows."
         raise UsageError(
             f"baseline {config.baseline!r} cannot be fitted to {config.model}: {reasons} Use "
             "another baseline"
