@@ -18,20 +18,27 @@ def command(context: typer.Context, settings: Config) -> None:
     """Fill in unknown numbers, labels or answers.
 
     In a text, unknown numbers are written [?]. Each row is printed as JSON with a field
-    "predicted". Rows of CSV and Parquet files are printed as CSV with additional columns.
+    "predicted". Rows of CSV and Parquet files are printed as CSV with additional columns. With
+    --baseline, a baseline predicts instead of a model.
 
     Example: numtok predict mine-xval-nano --text "it is [?] degrees at noon"
     """
     from numtok.cli.output.progress import Count
     from numtok.stages.predict import run
+    from numtok.sweeps.baseline_rows import run as run_baseline
 
     check = partial(check_applies, context, settings)
+    store = open_store(context)
+    if settings.baseline is None:
+        rows = run(settings, store, check)
+    else:
+        rows = run_baseline(settings, store)
     on_terminal = sys.stdout.isatty()
     readable = on_terminal and bool(settings.text)
     # In a terminal the lines are progress enough; a bar would be drawn between them.
     with (
         Count(context.obj.quiet or on_terminal) as progress,
-        closing(run(settings, open_store(context), check)) as lines,
+        closing(rows) as lines,
     ):
         for done, line in enumerate(lines, 1):
             if readable:

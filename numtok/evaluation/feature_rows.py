@@ -116,8 +116,8 @@ class FeaturePredictor:
         _check_options(config)
         options = TableOptions.of(config)
         loaded = read_regressor(model, device_of(config.device), file)
-        fold = AskedFold(options, loaded, fold_of(config, loaded)[0], calibrated)
-        return cls(config, recipe, fold)
+        fold = fold_of(config, model.ref, list(loaded.fitted))
+        return cls(config, recipe, AskedFold(options, loaded, fold, calibrated))
 
     @cached_property
     def _pretrained(self) -> FrozenModel:

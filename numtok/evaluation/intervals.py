@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from numtok.data.reading.split_rule import CALIBRATION, TRAIN
+from numtok.data.reading.split_rule import CALIBRATION, TRAIN, SplitRule
 from numtok.data.tables.table import VALIDATION, read_table_of
 from numtok.encoding.splits import splits
 from numtok.evaluation.conformal import Calibrated, Forecasts, calibrate, least
@@ -115,30 +115,39 @@ class CalibrationReport:
         """Yield a note on each property of the calibration rows that limits the coverage of
         intervals at ``level``."""
         split, answers = self.evaluation.report.split, self.predictions.answers
-        margins = self.of_model(level).margins
         if split == VALIDATION:
             yield (
                 f"{100 * level:g}% intervals are calibrated on split {split!r} of {self.data.ref}, "
                 "which also selected the model. For rows of their own, add a split calibration."
             )
-        if lacking := sorted(name for name, margin in margins.items() if np.isinf(margin)):
-            assert answers.sample is not None
-            yield (
-                f"{100 * level:g}% intervals of {', '.join(map(repr, lacking))} are infinite: they "
-                f"need at least {least(level):,} calibration rows or clusters each (there are "
-                f"{len(np.unique(answers.sample)):,} in all)."
-            )
-        if by := split_by(self.data):
-            yield (
-                f"Rows are split by {by!r}, so calibration rows and later rows are not "
-                f"exchangeable: {100 * level:g}% coverage is not guaranteed."
-            )
+        assert answers.sample is not None
+        units = len(np.unique(answers.sample))
+        yield from coverage_notes(self.of_model(level), units, self.data)
+
+
+def coverage_notes(calibrated: Calibrated, units: int, data: Artifact) -> Iterator[str]:
+    """Yield a note if calibrated intervals are infinite, or if their coverage is not guaranteed
+    because of how ``data`` is split. ``units`` is the number of calibration rows or clusters."""
+    percent = f"{100 * calibrated.level:g}%"
+    margins = calibrated.margins
+    if lacking := sorted(name for name, margin in margins.items() if np.isinf(margin)):
+        yield (
+            f"{percent} intervals of {', '.join(map(repr, lacking))} are infinite: they need at "
+            f"least {least(calibrated.level):,} calibration rows or clusters each (there are "
+            f"{units:,} in all)."
+        )
+    if by := split_by(data):
+        yield (
+            f"Rows are split by {by!r}, so calibration rows and later rows are not exchangeable: "
+            f"{percent} coverage is not guaranteed."
+        )
 
 
 def split_by(data: Artifact) -> str | None:
     """Return the name of the group or column whose values split the rows of ``data``; None for
     other splits."""
     rule = data.manifest.settings.get("split")
+    rule = SplitRule.parse(rule).settings() if isinstance(rule, str) else rule  # rendered records
     by = rule.get("by") if isinstance(rule, dict) and "starts" in rule else None
     return by if isinstance(by, str) else None
 

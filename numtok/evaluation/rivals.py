@@ -5,7 +5,7 @@ computes the predictions of these baselines, and of boosted trees that are tuned
 split.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from itertools import product
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from numtok.arrays import Floats, Ints
 from numtok.data.reading.split_rule import TRAIN
 from numtok.data.tables.table import VALIDATION, Table, learnt_rows, read_table_of
 from numtok.encoding.dataset import EncodedSplit
-from numtok.encoding.splits import read_codec, read_split
+from numtok.encoding.splits import read_codec, read_split, splits
 from numtok.evaluation.baselines import (
     baselines,
     fits,
@@ -37,13 +37,17 @@ from numtok.evaluation.target_features import (
     fitted_rows,
     target_features,
 )
-from numtok.evaluation.text_baselines import TextSplit, text_baselines
+from numtok.evaluation.text_baselines import (
+    TEXT_BASELINES,
+    TextSplit,
+    text_baselines,
+)
 from numtok.reports import LIMITS
 from numtok.store.artifact import TABLE, Artifact
 from numtok.training.features import Features, Inputs
 from numtok.training.trained_table import held_back
 
-TUNED = "tuned boosting"
+MEAN, MEDIAN, TUNED = "mean", "median", "tuned boosting"
 _RATE, _LEAVES, _LOSSES = 0.05, (8, 31), ("squared_error", "absolute_error")
 _TREES = 400  # maximum; fitting stops early when more trees do not help
 _HELD_BACK = 0.1  # fraction of the training rows if a fold has no validation split
@@ -88,16 +92,20 @@ def merged(parts: Sequence[Rivals]) -> Rivals:
     return Rivals(keys, values, notes)
 
 
-def rivals(data: Artifact, split: str, rows: int | None = None) -> Rivals:
+def rivals(
+    data: Artifact, split: str, rows: int | None = None, names: Collection[str] | None = None
+) -> Rivals:
     """Return baseline predictions for a split of a table or of encoded data.
 
     For encoded data, ``rows`` limits the number of rows, which are selected as in
-    ``EncodedSplit.sample``. None means all rows. Baselines that are computed from the true values
-    (``reports.LIMITS``) are excluded, and so is ``length``, which is computed from token counts.
-    The median is excluded because races use the median of each field.
+    ``EncodedSplit.sample``. None means all rows. ``names`` are the baselines to fit. None means all
+    but the median, because races use the median of each field.
+
+    Baselines that are computed from the true values (``reports.LIMITS``) are excluded, and so is
+    ``length``, which is computed from token counts.
     """
     if data.kind == TABLE:
-        return _of_table(read_table_of(data), split)
+        return _of_table(read_table_of(data), split, names)
     whole, train = read_split(data, split), read_split(data, TRAIN)
     drawn = whole.drawn(rows)
     samples = whole.take(drawn)
@@ -110,43 +118,51 @@ def rivals(data: Artifact, split: str, rows: int | None = None) -> Rivals:
             read_codec(data), samples, queries, train=train, train_mean=mean, fill=AUTOREGRESSIVE
         )
     )
-    parts = _parts(data, Rows(data, split, samples, np.unique(samples.target_row), drawn), train)
-    of_train, of_validation, of_samples = anchored_fields(*parts)
-    predictions |= dict(fitted_baselines(of_train, of_samples, queries))
-    of_texts = text_baselines(
-        TextSplit(parts[0], of_train), TextSplit(parts[2], of_samples), queries
-    )
-    predictions |= of_texts.values
-    left_out = {*LIMITS, "median"}
-    values = {name: values for name, values in predictions.items() if name not in left_out}
-    names = target_names(samples, queries)
-    if (queries.targets >= 0).all() and find_spec("sklearn"):
-        best = np.full(len(names), np.nan)
-        for name in np.unique(names):
-            has_name = names == name
+    queried = Rows(data, split, samples, np.unique(samples.target_row), drawn)
+    parts = list(_parts(data, queried, train))
+    of_train, *of_validation, of_samples = anchored_fields(*parts)
+    notes: list[str] = []
+    if any(_wanted(name, names) for name in fits()):
+        predictions |= dict(fitted_baselines(of_train, of_samples, queries))
+        notes += not_fitted(of_train, of_samples, queries)
+    if any(_wanted(name, names) for name in TEXT_BASELINES):
+        of_texts = text_baselines(
+            TextSplit(parts[0], of_train), TextSplit(queried, of_samples), queries
+        )
+        predictions |= of_texts.values
+        notes += of_texts.notes
+    target_of_query = target_names(samples, queries)
+    can_tune = of_validation and (queries.targets >= 0).all() and find_spec("sklearn")
+    if can_tune and _wanted(TUNED, names):
+        best = np.full(len(target_of_query), np.nan)
+        for name in np.unique(target_of_query):
+            has_name = target_of_query == name
             best[has_name] = _tuned(
-                of_train, of_validation, name, (of_samples, queries.targets[has_name])
+                of_train, of_validation[0], name, (of_samples, queries.targets[has_name])
             )
-        values |= {} if np.isnan(best).all() else {TUNED: best}
+        predictions |= {} if np.isnan(best).all() else {TUNED: best}
     row_of_query = queries.rows[queries.queries]
     positions = (queries.numbers - samples.number_rows[row_of_query]).tolist()
     ids = samples.ids.take(row_of_query).to_pylist()
     return Rivals(
-        list(zip(ids, names.tolist(), positions, strict=True)),
-        values,
-        [*not_fitted(of_train, of_samples, queries), *of_texts.notes],
+        list(zip(ids, target_of_query.tolist(), positions, strict=True)),
+        {name: values for name, values in predictions.items() if _wanted(name, names)},
+        notes,
     )
 
 
-def _parts(data: Artifact, queried: Rows, train: EncodedSplit) -> tuple[Rows, Rows, Rows]:
-    """Return the rows of the train split, the validation split and the queried rows whose fields
-    are features."""
-    validation = read_split(data, VALIDATION)
-    return (
-        Rows(data, TRAIN, train, fitted_rows(train)),
-        Rows(data, VALIDATION, validation, np.unique(validation.target_row)),
-        queried,
-    )
+def _wanted(name: str, names: Collection[str] | None) -> bool:
+    return name not in {*LIMITS, MEDIAN} if names is None else name in names
+
+
+def _parts(data: Artifact, queried: Rows, train: EncodedSplit) -> Iterator[Rows]:
+    """Yield the rows of the train split, of the validation split (if it exists) and the queried
+    rows whose fields are features."""
+    yield Rows(data, TRAIN, train, fitted_rows(train))
+    if VALIDATION in splits(data):
+        validation = read_split(data, VALIDATION)
+        yield Rows(data, VALIDATION, validation, np.unique(validation.target_row))
+    yield queried
 
 
 def _tuned(train: AnchoredSplit, validation: AnchoredSplit, name: str, queried: Targets) -> Floats:
@@ -167,14 +183,15 @@ def _tuned(train: AnchoredSplit, validation: AnchoredSplit, name: str, queried: 
     )
 
 
-def _of_table(table: Table, split: str) -> Rivals:
+def _of_table(table: Table, split: str, names: Collection[str] | None) -> Rivals:
     """Return the predictions for the split in all folds of a table."""
     keys: list[Key] = []
     predictions: dict[str, list[Floats]] = {}
+    columns = Features(table.numbers, table.categories)
     for fold in range(len(table.file.splits)):
         rows = table.split(split, fold)
         keys += [(str(row), table.file.target, fold) for row in rows.tolist()]
-        for name, values in _of_fold(table, fold, rows):
+        for name, values in rivals_of_fold(table, fold, columns.take(rows), names):
             predictions.setdefault(name, []).append(values)
     notes = list(not_installed())
     if not table.file.features:
@@ -182,9 +199,15 @@ def _of_table(table: Table, split: str) -> Rivals:
     return Rivals(keys, {name: np.concatenate(parts) for name, parts in predictions.items()}, notes)
 
 
-def _of_fold(table: Table, fold: int, rows: Ints) -> Iterator[tuple[str, Floats]]:
+def rivals_of_fold(
+    table: Table, fold: int, queried: Features, names: Collection[str] | None = None
+) -> Iterator[tuple[str, Floats]]:
+    """Yield the name of each baseline in ``names`` (see :func:`rivals`) and its predictions
+    float64[n] for ``n`` queried rows, fitted to the train split of a fold."""
     columns, training = Features(table.numbers, table.categories), learnt_rows(table, fold, None, 0)
-    yield "mean", np.full(len(rows), table.target[training].mean())
+    for name, constant in ((MEAN, np.mean), (MEDIAN, np.median)):
+        if _wanted(name, names):
+            yield name, np.full(len(queried.numbers), constant(table.target[training]))
     if not table.file.features:
         return
     inputs = Inputs.fit(columns.take(training))
@@ -194,10 +217,11 @@ def _of_fold(table: Table, fold: int, rows: Ints) -> Iterator[tuple[str, Floats]
             inputs.of(columns.take(indices)).astype(np.float64), table.target[indices]
         )
 
-    features, train = labeled(rows).features, labeled(fitted_on(training, fold))
+    features, train = inputs.of(queried).astype(np.float64), labeled(fitted_on(training, fold))
     for name, fit in fits().items():
-        yield name, fit(*train, features)
-    if find_spec("sklearn"):
+        if _wanted(name, names):
+            yield name, fit(*train, features)
+    if find_spec("sklearn") and _wanted(TUNED, names):
         if VALIDATION in table.splits(fold):
             yield TUNED, tuned(train, labeled(table.split(VALIDATION, fold)), features)
         else:

@@ -33,7 +33,6 @@ from numtok.training.device import device_of
 from numtok.training.features import Features
 from numtok.training.model_files import LoadedRegressor, read_regressor
 from numtok.training.model_json import TableModelFile
-from numtok.training.trained_table import FittedTable
 
 _SHOWN = 12  # maximum number of column names in a message
 
@@ -53,14 +52,12 @@ def predict_table(
     DataError for invalid data, and StoreError for a damaged model.
     """
     path = str(config.file)
-    if path == "-":
-        raise UsageError("tables cannot be read from standard input. Pass a file")
-    check_format(path, FORMATS)
     options, device = TableOptions.of(config), device_of(config.device)
     loaded = read_regressor(model, device, file)
-    fold, fitted = fold_of(config, loaded)
-    columns = _features(path, _read(path, loaded), loaded, fitted)
-    target = loaded.file.settings.target
+    fold = fold_of(config, loaded.artifact.ref, list(loaded.fitted))
+    target, features = loaded.file.settings.target, loaded.file.settings.features
+    values = loaded.fitted[fold].inputs.values
+    columns = read_features(path, features, values, loaded.artifact.ref)
     added = COLUMNS if calibrated is None else (*COLUMNS, *ENDS)
 
     def predictions(blocks: Iterator[Floats]) -> Iterator[RowNumbers]:
@@ -72,16 +69,6 @@ def predict_table(
         model_of_fold = AskedFold(options, loaded, fold, calibrated)
         blocks = these.each(model_of_fold, AskedFold.predict, _blocks(columns), note)
         yield from with_predictions(path, [target], added, predictions(iter(blocks)))
-
-
-def _read(path: str, loaded: LoadedRegressor) -> "pa.Table":
-    """Return the columns of a file: words in columns of categories, else the types of the file."""
-    if path.endswith(JSON_LINES):
-        return read_records(path).table
-    words = [
-        feature.name for feature in loaded.file.settings.features if feature.kind == "category"
-    ]
-    return parsed(path, read_file(Path(path)), words)
 
 
 @dataclass(frozen=True)
@@ -119,48 +106,59 @@ def _blocks(columns: Features) -> Iterator[tuple[int, Features]]:
         yield first, columns.take(rows)
 
 
-def fold_of(config: Config, loaded: LoadedRegressor) -> tuple[int, FittedTable]:
-    """Return the fold whose model predicts, and that model.
+def fold_of(config: Config, ref: str, folds: Sequence[int]) -> int:
+    """Return the fold whose fit predicts: ``config.fold``, or the only one of ``folds``.
 
-    Raises UsageError if ``--fold`` is missing or unknown.
+    Raises UsageError if ``--fold`` is missing or unknown. ``ref`` is the artifact with the folds.
     """
-    ref, folds = loaded.artifact.ref, list(loaded.fitted)
     fold = folds[0] if config.fold is None and len(folds) == 1 else config.fold
-    if fold not in loaded.fitted:
+    if fold not in folds:
         available = ", ".join(map(str, folds))
-        problem = f"has {len(folds)} models" if fold is None else f"has no fold {fold}"
+        problem = f"has {len(folds)} folds" if fold is None else f"has no fold {fold}"
         raise UsageError(f"{ref} {problem}. Pass --fold K; available: {available}")
     assert fold is not None
-    return fold, loaded.fitted[fold]
+    return fold
 
 
-def _features(
-    path: str, table: "pa.Table", loaded: LoadedRegressor, fitted: FittedTable
+def read_features(
+    path: str, wanted: Sequence[Feature], values: Sequence[Sequence[str]], ref: str
 ) -> Features:
-    """Return the features of a file, with the order and types that the model expects."""
-    wanted, present = loaded.file.settings.features, table.column_names
+    """Read the feature columns of a CSV, Parquet or JSON Lines file, in the order and with the
+    types of the features ``wanted``.
+
+    ``values`` are the known values of each category feature, and ``ref`` is the artifact that needs
+    the features. Raises UsageError if a column is missing, and DataError for invalid data.
+    """
+    if path == "-":
+        raise UsageError("tables cannot be read from standard input. Pass a file")
+    check_format(path, FORMATS)
+    categories = [feature.name for feature in wanted if feature.kind == "category"]
+    if path.endswith(JSON_LINES):
+        table = read_records(path).table
+    else:  # words in columns of categories, else the types of the file
+        table = parsed(path, read_file(Path(path)), categories)
+    present = table.column_names
     check_names(path, present)
     names = [feature.date or feature.name for feature in wanted]
     if lacking := [name for name in dict.fromkeys(names) if name not in present]:
         is_csv = len(present) == 1 and path.endswith(".csv")
         commas = ". Are fields separated by commas or semicolons?" if is_csv else ""
         raise UsageError(
-            f"{path} has no column {_listed(lacking)} (it has {_listed(present)}){commas}. "
-            f"{loaded.artifact.ref} needs "
-            f"{', '.join(f'{feature.name} ({feature.kind})' for feature in wanted)}"
+            f"{path} has no column {listed(lacking)} (it has {listed(present)}){commas}. "
+            f"{ref} needs {', '.join(f'{feature.name} ({feature.kind})' for feature in wanted)}"
         )
     numbers = [_number(path, feature, table) for feature in wanted if feature.kind == "number"]
-    categories = [feature.name for feature in wanted if feature.kind == "category"]
     return Features(
         np.column_stack(numbers) if numbers else np.empty((len(table), 0)),
         [
-            _category(path, name, table, values)
-            for name, values in zip(categories, fitted.inputs.values, strict=True)
+            _category(path, name, table, known)
+            for name, known in zip(categories, values, strict=True)
         ],
     )
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Return quoted names for a message, at most 12 of them."""
     more = [f"{len(names) - _SHOWN} more"] if len(names) > _SHOWN else []
     return ", ".join([*map(repr, names[:_SHOWN]), *more])
 
@@ -198,7 +196,8 @@ def _date_part(path: str, feature: Feature, column: "pa.ChunkedArray[Any]") -> F
         return np.full(len(column), np.nan)
     dates = column.combine_chunks()
     if not is_date(column.type):
-        form = column_of(name, dates.cast(pa.string())).date_format
+        dates = dates.cast(pa.string())
+        form = column_of(name, dates).date_format
         if form is None:
             raise DataError(f"{path}: column {name!r} must have dates, such as 2024-01-31")
         dates = dates_of(dates, form)

@@ -33,6 +33,7 @@ from numtok.evaluation.target_features import (
 from numtok.evaluation.word_features import WordFeatures, sampled
 from numtok.seeds import generator
 
+TEXT_BASELINES = ("tfidf", "boosted-text")
 _NAMES = "Baselines 'tfidf' and 'boosted-text'"
 _FEWEST = 10  # training rows, and clusters of rows if rows are held back by cluster
 _MOST_TARGETS = 20_000  # of one name; a row may have several
@@ -111,7 +112,7 @@ def text_baselines(train: TextSplit, queried: TextSplit, queries: Queries) -> Te
     usable = {name: data for name, data in training.items() if isinstance(data, _Training)}
     fits = _fitted(texts, usable, list(queried.rows.texts())) if usable else None
     text_of = np.searchsorted(queried.rows.chosen, samples.target_row[queries.targets])
-    values = {name: np.full(len(names), np.nan) for name in ("tfidf", "boosted-text")}
+    values = {name: np.full(len(names), np.nan) for name in TEXT_BASELINES}
     notes = []
     for name, data in training.items():
         if isinstance(data, NotFitted) or fits is None:

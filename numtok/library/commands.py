@@ -260,12 +260,14 @@ def predict(config: PredictConfig, store: Store, quiet: bool) -> Any:
     Examples
     --------
     >>> numtok.predict(model, frame)["predicted"]
+    >>> numtok.predict(table, "new.csv", baseline="boosted", interval=0.9)
     """
     import msgspec
 
     from numtok.stages.predict import run
+    from numtok.sweeps.baseline_rows import run as run_baseline
 
-    lines = run(config, store)
+    lines = run(config, store) if config.baseline is None else run_baseline(config, store)
     if config.file is None or not config.file.endswith(FORMATS):
         return list(map(msgspec.json.decode, lines))
     table = parsed("predictions.csv", b"".join(lines))

@@ -115,6 +115,8 @@ DESCRIPTIONS: Mapping[str, str] = {
     "figure.size": "Size in pixels, such as '800x600'.",
     "gen.task": "Name of the task. Its settings are further keyword arguments.",
     "gen.from_": "Field that the task reads (``temperature`` only).",
+    "predict.model": "Model that predicts; with ``baseline``, the data that it is fitted to: a "
+    "table, or the rows of records.",
     "predict.file": "Rows to predict: texts as JSONL, plain or compressed; or, without the target, "
     "a CSV, JSON Lines or Parquet file or a data frame.",
     "table.path": "CSV file with a header, Parquet file, or data frame.",

@@ -2,15 +2,25 @@
 
 from dataclasses import KW_ONLY, dataclass
 
-from numtok.declaration import CommandSettings, setting
+from numtok.declaration import CommandSettings, setting, settings_in
 from numtok.errors import UsageError, meaningless
 from numtok.settings import _fields
+
+#: Settings of models, which do not apply to baselines.
+_OF_MODELS = (
+    "text", "text_field", "fill", "decode", "point", "draws", "temperature", "top_k", "top_p",
+    "pretrained",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Config(CommandSettings):
     """Settings of ``numtok predict``. Numbers are decoded as in ``numtok eval``.
 
+    model
+        REF of the model; with ``baseline``, of the data that the baseline is fitted to.
+    baseline
+        Name of a baseline that predicts instead of a model; None for a model.
     interval
         Probability of conformal prediction intervals; None for predictions without them. Intervals
         are calibrated on rows of the data that the model was trained on.
@@ -21,7 +31,9 @@ class Config(CommandSettings):
         features``); None for the recorded folder or id.
     """
 
-    model: str = setting(help="REF of a model", argument=True)
+    model: str = setting(
+        help="REF of a model; with --baseline, of a table or rendered records", argument=True
+    )
     file: str | None = setting(
         None,
         "JSONL of texts (plain, .gz or .zst), or - for standard input; for models of tables and of "
@@ -29,6 +41,12 @@ class Config(CommandSettings):
         argument=True,
     )
     _: KW_ONLY
+    baseline: str | None = setting(
+        None,
+        "Predict with a baseline, fitted to the train split of the data: tfidf, boosted-text, "
+        "tabular, tabicl, linear, boosted, tuned boosting, mean or median",
+        metavar="NAME",
+    )
     text: tuple[str, ...] = setting(
         (),
         "Text with [?], or the text field of a model trained with --text-field, instead of a file; "
@@ -79,3 +97,7 @@ class Config(CommandSettings):
             raise UsageError("predict needs either FILE or --text. For standard input, FILE is -")
         if self.text and self.text_field != "text":
             raise meaningless("text-field", "--text")
+        for name in _OF_MODELS if self.baseline is not None else ():
+            declared = settings_in(type(self))[name]
+            if getattr(self, name) != declared.default:
+                raise meaningless(declared.flag, "--baseline")

@@ -1,5 +1,6 @@
 """Sweeps: grids of settings for which models are trained, evaluated and compared.
 
+baseline_rows.py  predictions of a baseline for the records of a file
 file.py         the sweep file: tables of options, in which a list is an axis
 plan.py         the points on a sweep's axes
 race/           races: search for the best encoding of a data set within a time budget

@@ -232,8 +232,10 @@ def _parts(result: "RaceResult", format: Format) -> Iterator[Part]:
     if result.accuracy:
         yield accuracy_sheet(result.accuracy)
     yield result.reasons
-    again, predicts = result.commands
-    yield Verbatim([f"rerun: {again}", f"next:  {predicts}"])
+    again, predicts, *baseline = result.commands
+    yield Verbatim(
+        [f"rerun: {again}", f"next:  {predicts}", *(f"or:    {command}" for command in baseline)]
+    )
 
 
 def board_sheet(board: "Leaderboard") -> Sheet:

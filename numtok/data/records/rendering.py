@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from numtok import files
@@ -127,8 +128,8 @@ def run(rendering: Rendering, store: StoreAccess, records: Records | None = None
     with store.draft(DATA, name, settings, parents, _command(rendering, template)) as draft:
         if isinstance(draft, Artifact):
             return Rendered(draft, template, notes)
-        usable_records = records.take(usable.kept)
-        counts = _write(draft.path, usable_records, template, splits[kept])
+        rows = _columns(records.take(usable.kept), template, splits[kept])
+        counts = _write(draft.path, rows)
         TEMPLATE.write(draft.path, template)
         return Rendered(draft.publish(counts, {}), template, notes)
 
@@ -222,13 +223,46 @@ def _command(rendering: Rendering, template: RowTemplate) -> list[str]:
     return command + (["--on-error", "skip"] if rendering.skip else [])
 
 
-def _write(
-    folder: Path,
+def with_new_rows(
+    rows: Artifact, records: Records, store: DraftStore, *, split: str, repeated: str | None
+) -> Artifact:
+    """Return rendered rows with ``records`` appended as another split, for models that are fitted
+    to the stored rows and predict the new ones.
+
+    The new split begins with a copy of the stored split ``repeated``, if there is one. The targets
+    of the new rows are unknown and written as 0. Raises UsageError if ``records`` lack a field.
+    """
+    template = TEMPLATE.read(rows.path)
+    stored = pq.read_table(rows.path / ROWS)
+    table = records.table
+    for name in template.targets:
+        zeros = pa.array(["0"] * len(records), pa.string())
+        table = table.drop_columns([name]) if name in table.column_names else table
+        table = table.append_column(name, zeros)
+    splits = np.full(len(records), split, object)
+    new = _columns(replace(records, table=table), template, splits).cast(stored.schema)
+    copied = stored.filter(pc.equal(stored["split"], repeated or ""))
+    added = pa.concat_tables([_with(copied, "split", [split] * len(copied)), new])
+    added = _with(added, "id", [f"{split} {row}" for row in range(len(added))])
+    settings = {"stage": "render", "revision": REVISION, "split": split, "repeated": repeated}
+    name, parents = rows.name, [rows.as_parent()]
+    with store.draft(DATA, name, settings, parents, ["numtok", "predict"]) as draft:
+        assert isinstance(draft, Draft)  # the store of new rows is temporary
+        counts = _write(draft.path, pa.concat_tables([stored, added]))
+        return draft.publish(counts, {})
+
+
+def _with(table: "pa.Table", name: str, values: Sequence[str]) -> "pa.Table":
+    index = table.column_names.index(name)
+    return table.set_column(index, table.schema.field(index), pa.array(values, pa.string()))
+
+
+def _columns(
     records: Records,
     template: RowTemplate,
     splits: "np.ndarray[tuple[int], np.dtype[np.object_]]",
-) -> dict[str, int]:
-    """Write the rows to a Parquet file, in order, and return the numbers of rows."""
+) -> "pa.Table":
+    """Return the columns of the rows, in order."""
     rows = rendered(template, records)
     keys = [(name, spans.tolist()) for name, spans in rows.spans.items()]
     targets = [{name: [spans[row]] for name, spans in keys} for row in range(len(records))]
@@ -241,7 +275,12 @@ def _write(
         "split": pa.array(splits, pa.string()),
         **{FIELD + name: records.plain(name) for name in template.fields},
     }
+    return pa.table(columns)
+
+
+def _write(folder: Path, rows: "pa.Table") -> dict[str, int]:
+    """Write the rows to a Parquet file, and return the numbers of rows."""
     with Sink(folder / ROWS) as sink:
-        pq.write_table(pa.table(columns), sink, compression="zstd", write_page_checksum=True)
-    counts = Counter(splits.tolist())
-    return {"rows": len(records), **{f"rows_{split}": counts[split] for split in sorted(counts)}}
+        pq.write_table(rows, sink, compression="zstd", write_page_checksum=True)
+    counts = Counter(rows["split"].to_pylist())
+    return {"rows": len(rows), **{f"rows_{split}": counts[split] for split in sorted(counts)}}

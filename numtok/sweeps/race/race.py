@@ -21,6 +21,7 @@ from numtok.reports import INTERVAL_LEVEL, Figure
 from numtok.settings.race import Config as Config
 from numtok.store.engines.engine import connected
 from numtok.store.store import Store
+from numtok.sweeps.baseline_rows import command_for
 from numtok.sweeps.race.accuracy import AccuracyRow, accuracies
 from numtok.sweeps.race.candidates import Verdict
 from numtok.sweeps.race.entrants import Encodings, Entered
@@ -75,7 +76,8 @@ class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
     close_calls
         A sentence for each round that eliminated a candidate by a difference within noise.
     commands
-        Commands that repeat the race and that predict with the model.
+        Commands that repeat the race, that predict with the model and, unless the model is better,
+        that predict with the best baseline.
     failed
         Reasons why a candidate, or one of its seeds, has no results, keyed by label.
     """
@@ -189,7 +191,7 @@ def _raced(
             *_leaks(entered, board),
         ],
         close_calls=list(close_calls(rounds, plan, race.read)),
-        commands=_commands(config, entered, model),
+        commands=[*_commands(config, entered, model), *_baseline_command(config, entered, board)],
         failed={label: str(problem) for label, problem in race.failed},
     )
 
@@ -246,6 +248,17 @@ def _commands(config: Config, entered: Entered, model: str) -> list[str]:
         ending = next(filter(config.inputs[0].endswith, FORMATS), ".csv")
         query = [f"NEW{ending}", "--interval", str(INTERVAL_LEVEL)]
     return [shlex.join(again), shlex.join(["numtok", "predict", model, *query])]
+
+
+def _baseline_command(config: Config, entered: Entered, board: Leaderboard) -> list[str]:
+    """Return the command that predicts with the best baseline, unless a model is better."""
+    low = board.place(board.winner).over_baseline.low
+    if low is not None and low > 0:
+        return []
+    tables = [entered.tables[name] for name in ("", COLUMNS) if name in entered.tables]
+    data = [*tables, *([] if entered.records is None else [entered.records])]
+    ending = Path(config.inputs[0]).suffix if entered.kind == "records" else ".csv"
+    return command_for(board.baseline, data, f"NEW{ending}")
 
 
 def close_calls(

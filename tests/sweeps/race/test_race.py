@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,10 +19,12 @@ from numtok.cli.output.race import Watching, introduction, print_race, standings
 from numtok.errors import DataError, StoreError, UsageError
 from numtok.evaluation.report_files import read
 from numtok.reports import REPORT
+from numtok.settings.predict import Config as PredictConfig
 from numtok.stages import table as tables
 from numtok.stages import train
 from numtok.store.artifact import ENCODED, TABLE
 from numtok.store.store import Store
+from numtok.sweeps.baseline_rows import run as run_baseline
 from numtok.sweeps.race import planning
 from numtok.sweeps.race.plan import PLAN, RACE, CandidateState, RaceProgress
 from numtok.sweeps.race.race import Config, RaceResult, run
@@ -232,6 +235,12 @@ def test_columns_and_texts_race_on_the_same_rows(tmp_path: Path) -> None:
     assert len({entry.skill.n for entry in board.places}) == 1
     assert {"boosted", "linear", "mean"} <= {one.label for one in board.places if not one.is_model}
     assert result.commands[1].endswith(" NEW.csv --interval 0.9")
+    words = shlex.split(result.commands[2])  # the words decide, so a baseline on them is best
+    assert words[:4] == ["numtok", "predict", "--baseline", board.baseline]
+    config = PredictConfig(words[4], str(path), baseline=words[3], interval=float(words[7]))
+    predicted = list(run_baseline(config, Store(tmp_path / "artifacts")))
+    assert predicted[0] == b"note,a,y,predicted,interval_low,interval_high\n"
+    assert len(predicted) == 301
 
 
 def test_rows_that_each_seed_holds_back_are_pooled(tmp_path: Path) -> None:

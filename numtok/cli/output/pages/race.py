@@ -57,7 +57,7 @@ def race_page(result: RaceResult, resolve: Resolve) -> Page:
         )
     assert result.planned is not None
     raced = counted(len(result.planned.candidates), "candidate")
-    again, predicts = result.commands
+    again, predicts, *baseline = result.commands
     colours = _colours(result, board)
     return Page(
         kicker="numtok race",
@@ -70,6 +70,7 @@ def race_page(result: RaceResult, resolve: Resolve) -> Page:
         sections=[*_raced(result, board, colours, resolve), *_before(result)],
         facts=[
             ("model", str(result.model)),
+            *(("with the best baseline", command) for command in baseline),
             ("again", again),
             ("plan", str(result.plan)),
             *((one.label, ", ".join(one.reports)) for one in board.places if one.is_model),
