@@ -46,6 +46,7 @@ SPECS = [
     "pointwise,sigmoid=yes",
     "scalar",
     "riemann:32",
+    "hl-gauss:32",
     "mdn:3",
     "decoder:ud",
     "decoder:nd",
