@@ -1,14 +1,19 @@
 """Heads that predict bins: their losses and probabilities are those of the papers' formulas."""
 
+import cmath
+import math
+
 import numpy as np
 import pytest
 import torch
 from scipy.stats import truncnorm
 
+from numtok.models.common_heads import HistogramReader
 from numtok.models.heads.base import TokenReader
 from tests.cases import each
 from tests.fakeheads import PLAIN, value_head
 
+# Of 4 bins, or the Fourier coefficients a_0 = 0.3 + 2i and a_1 = -1.2 + 0.1i.
 LOGITS = torch.tensor([[0.3, -1.2, 2.0, 0.1]])
 
 
@@ -51,3 +56,46 @@ def test_the_tokens_of_hl_gauss_are_those_of_riemann() -> None:
         assert isinstance(reader, TokenReader)
         losses.append(reader.token_losses(LOGITS.expand(7, -1), targets))
     torch.testing.assert_close(losses[0], losses[1])
+
+
+def test_the_fourier_head_has_the_density_of_its_autocorrelation() -> None:
+    """c_1 = a_1 conj(a_0) and c_0 = |a_0|^2 + |a_1|^2; bin centers at -0.75, -0.25, 0.25, 0.75."""
+    ratio = (-0.16 + 2.43j) / 5.54
+    heights = [0.5 + (ratio * cmath.exp(1j * math.pi * x)).real for x in (-0.75, -0.25, 0.25, 0.75)]
+    np.testing.assert_allclose(heights, [0.830579, 0.789735, 0.169421, 0.210265], atol=1e-6)
+    reader = value_head("fourier:4,frequencies=1").build(3)
+    assert isinstance(reader, HistogramReader)
+    expected = (np.array(heights) / sum(heights) + 1e-5) / (1 + 4e-5)
+    found = reader.log_mass(LOGITS).exp().numpy()[0]
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+@each("frequencies", [1, 2, 7])
+def test_the_fourier_head_follows_the_formulas_of_the_paper(frequencies: int) -> None:
+    """The formulas with sums written out, in complex numbers of double precision."""
+    random, bins, count = np.random.default_rng(frequencies), 10, frequencies + 1
+    parameters = random.standard_normal(2 * count)
+    a = parameters[:count] + 1j * parameters[count:]
+    c = [sum(a[m + k] * a[m].conj() for m in range(count - k)) for k in range(count)]
+    centers = (np.arange(bins) + 0.5) / bins * 2 - 1
+    series = [c[k] / c[0].real * np.exp(1j * math.pi * k * centers) for k in range(1, count)]
+    heights = 0.5 + np.sum(series, axis=0).real
+    mass = heights / heights.sum() + 1e-5
+    penalty = 4 * math.pi**2 * sum(k**2 * abs(c[k]) ** 2 for k in range(count))
+
+    given = torch.from_numpy(parameters)[None]
+    targets = torch.tensor([[3]])
+    for gamma in (0.0, 0.25):
+        head = value_head(f"fourier:{bins},frequencies={frequencies},gamma={gamma}")
+        assert head.has_density == (gamma == 0)
+        loss = head.build(5).losses(given, targets).item()
+        density = bins * mass[3] / mass.sum()
+        assert loss == pytest.approx(gamma * penalty - math.log(density), rel=1e-6, abs=1e-6)
+
+
+def test_fourier_predictions_do_not_depend_on_other_numbers() -> None:
+    reader = value_head("fourier:64").build(8)
+    parameters = reader(torch.randn(70, 8)).detach()
+    together = reader.predictive(parameters, {}, PLAIN).mean()
+    alone = [reader.predictive(row[None], {}, PLAIN).mean()[0] for row in parameters]
+    assert together.tolist() == alone
