@@ -48,6 +48,7 @@ SPECS = [
     "riemann:32",
     "hl-gauss:32",
     "fourier:32",
+    "ordinal:32",
     "mdn:3",
     "decoder:ud",
     "decoder:nd",
@@ -302,7 +303,9 @@ def test_a_decoders_density_integrates_to_one(spec: str, scaling: Scaling) -> No
 
 
 @each("scaling", [PLAIN, stretched()])
-@each("spec", ["riemann:2", "riemann:100", "fourier:50", "mdn:4", "pointwise", "scalar"])
+@each(
+    "spec", ["riemann:2", "riemann:100", "fourier:50", "ordinal:20", "mdn:4", "pointwise", "scalar"]
+)
 def test_a_heads_density_integrates_to_one(spec: str, scaling: Scaling) -> None:
     reader = value_head(spec).build(6)
     torch.manual_seed(0)
@@ -323,7 +326,7 @@ def test_a_heads_density_integrates_to_one(spec: str, scaling: Scaling) -> None:
 
 
 @each("scaling", [PLAIN, stretched()])
-@each("spec", ["riemann:32", "fourier:32", "mdn:3"])
+@each("spec", ["riemann:32", "fourier:32", "ordinal:32", "mdn:3"])
 def test_the_loss_is_the_negative_log_density_of_the_normalised_number(
     spec: str, scaling: Scaling
 ) -> None:

@@ -13,7 +13,7 @@ from numtok.models.heads.base import TokenReader
 from tests.cases import each
 from tests.fakeheads import PLAIN, value_head
 
-# Of 4 bins, or the Fourier coefficients a_0 = 0.3 + 2i and a_1 = -1.2 + 0.1i.
+# Of 4 bins, of the 4 edges between 5 bins, or of a_0 = 0.3 + 2i and a_1 = -1.2 + 0.1i.
 LOGITS = torch.tensor([[0.3, -1.2, 2.0, 0.1]])
 
 
@@ -99,3 +99,30 @@ def test_fourier_predictions_do_not_depend_on_other_numbers() -> None:
     together = reader.predictive(parameters, {}, PLAIN).mean()
     alone = [reader.predictive(row[None], {}, PLAIN).mean()[0] for row in parameters]
     assert together.tolist() == alone
+
+
+def test_the_ordinal_head_multiplies_conditional_probabilities() -> None:
+    """1 / (1 + exp(-x)) of the logits is 0.574443, 0.231475, 0.880797 and 0.524979."""
+    head = value_head("ordinal:5")
+    reader = head.build(3)
+    assert isinstance(reader, HistogramReader)
+    found = reader.log_mass(LOGITS).exp().numpy()[0]
+    np.testing.assert_allclose(found, [0.425557, 0.441473, 0.01585, 0.055634, 0.061485], atol=1e-6)
+    questions = [(0.574443, 1), (0.231475, 1), (0.880797, 0)]  # 0.5 lies in the third bin
+    loss = -sum(math.log(p if above else 1 - p) for p, above in questions)
+    targets = torch.from_numpy(head.targets(np.array([0.5])))
+    assert reader.losses(LOGITS, targets).item() == pytest.approx(loss - math.log(5), abs=1e-5)
+
+
+def test_the_median_of_the_ordinal_head_is_in_the_class_of_corn() -> None:
+    """The example of ``corn_label_from_logits`` in coral-pytorch, which answers 1 and 3."""
+    logits = [[14.152, -6.1942, 0.47710, 0.96850], [65.667, 0.303, 11.500, -4.524]]
+    points = value_head("ordinal:5").build(3).point(torch.tensor(logits))
+    assert np.floor(5 * points).tolist() == [1, 3]
+
+
+def test_the_ordinal_head_starts_with_equal_probabilities() -> None:
+    reader = value_head("ordinal:7").build(3)
+    assert isinstance(reader, HistogramReader)
+    mass = reader.log_mass(reader(torch.zeros(1, 3))).exp()
+    torch.testing.assert_close(mass, torch.full((1, 7), 1 / 7))
