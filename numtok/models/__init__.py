@@ -10,7 +10,7 @@ pretrained/     models from the transformers library: architecture, cache, folde
 trunks/         the layers between embeddings and heads
 attention.py    the transformer used in trunks and in heads that decode, with its cache
 batches.py      padded batches of rows, in an order that depends only on seed and epoch
-common_heads.py  base classes for heads that classify, and for heads that predict one value
+common_heads.py  base classes for heads that predict classes, bins, a density or one value
 decoding.py     prediction of numbers, token by token, with or without grammar constraints
 flops.py        number of operations in a forward pass, measured with PyTorch
 generation.py   generation of whole answers, token by token

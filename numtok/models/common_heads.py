@@ -1,8 +1,11 @@
-"""Base classes for value heads that predict classes, a density or a single value.
+"""Base classes for value heads that predict classes, a histogram, a density or a single value.
 
 A subclass of :class:`ClassesHead` defines K variables (such as digits, bits or residues), the
 number of classes per variable, and the conversion of numbers to classes and back. The base class
 provides the linear map, the loss, the point prediction and the distribution.
+
+A subclass of :class:`HistogramHead` predicts the probabilities of equal bins of the training
+range, and a subclass of :class:`HistogramReader` computes them from the hidden state.
 
 A subclass of :class:`PointHead` predicts one value and is trained with the mean squared error. Its
 distribution is a Gaussian around the prediction. The variance is the same for every number and
@@ -11,10 +14,12 @@ equals the mean squared error on validation data.
 Shapes: N numbers, K variables, P logits.
 """
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -22,14 +27,24 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from numtok.declaration import setting
 from numtok.encoding.normalizers.base import Scaling, no_scaling
+from numtok.models.distributions.intervals import Intervals
 from numtok.models.distributions.mixture import Mixture
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.distributions.samples import IndependentClasses
-from numtok.models.heads.base import CalibratedReader, Calibration, ValueHead, ValueReader
+from numtok.models.heads.base import (
+    CalibratedReader,
+    Calibration,
+    TokenReader,
+    ValueHead,
+    ValueReader,
+    tiled,
+)
 from numtok.models.precision import in_float64, on_host
 
 _LARGEST = float(np.finfo(np.float32).max)
+_MOST_BINS = 1 << 20
 
 
 class ClassesHead(ValueHead):
@@ -163,6 +178,79 @@ class ClassesReader(ValueReader):
         self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
     ) -> Predictive:
         return self.head.distribution(self.logs(parameters_NP))
+
+
+@dataclass(frozen=True)
+class HistogramHead(ValueHead):
+    """Base class for value heads that predict the probabilities of ``bins`` equal bins.
+
+    The bins cover the range of the train split, scaled to [0, 1]. A bin includes its lower edge;
+    the last bin includes both edges. For a number outside the range, the target is the nearest bin,
+    and the density is zero.
+    """
+
+    normalizer: ClassVar[str] = "unit"
+    bounded: ClassVar[bool] = True
+    positional: ClassVar[str] = "bins"
+    bins: int = setting(help="Number of bins.", at_least=2, at_most=_MOST_BINS)
+
+    def targets(self, values: NDArray[np.float64]) -> NDArray[Any]:
+        """Return int64[N, 1]: the bin of each value; that of 0 for NaN."""
+        return _bins(np.nan_to_num(values), self.bins)[:, None]
+
+    def describe(self) -> str:
+        return f"histogram of {self.bins} equal bins over the range of the train split"
+
+
+class HistogramReader(LinearReader, TokenReader):
+    """:class:`ValueReader` of a :class:`HistogramHead`: a linear map to logits of the bins.
+
+    The loss is the negative log-density on the scale of [0, 1], -log p_bin - log bins, in nats. A
+    subclass with other parameters than logits overrides :meth:`log_mass`.
+    """
+
+    def __init__(self, width: int, bins: int, parameters: int | None = None) -> None:
+        """Create the linear map to ``parameters`` values, or to one per bin."""
+        super().__init__(width, bins if parameters is None else parameters)
+        self.bins = bins
+        self.tokens_per_number = 1
+
+    def log_mass(self, parameters_NP: Tensor) -> Tensor:
+        """Return [N, bins]: the log-probability of each bin."""
+        return parameters_NP.log_softmax(dim=1)
+
+    def losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
+        return self.token_losses(parameters_NP, targets_NW) - math.log(self.bins)
+
+    def token_losses(self, parameters_NP: Tensor, targets_NW: Tensor) -> Tensor:
+        """Return [N]: the cross-entropy of the bins, each of which counts as one token."""
+        return F.nll_loss(self.log_mass(parameters_NP), targets_NW[:, 0], reduction="none")
+
+    def predictive(
+        self, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
+    ) -> Intervals:
+        edges = scaling.inverse(np.arange(self.bins + 1) / self.bins)
+        centers = scaling.inverse((np.arange(self.bins) + 0.5) / self.bins)
+        log_mass = on_host(self.log_mass(tiled(in_float64(parameters_NP))))[: len(parameters_NP)]
+
+        def places(values: NDArray[np.float64]) -> NDArray[np.int64]:
+            scaled = scaling.forward(values)
+            return np.where((scaled >= 0) & (scaled <= 1), _bins(scaled, self.bins), -1)
+
+        return Intervals(
+            low=edges[:-1],
+            high=edges[1:],
+            values=centers,
+            log_mass=log_mass,
+            places=places,
+            by_density=True,
+        )
+
+
+def _bins(values: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
+    """int64[n]: the bin of each value, with the same edges as the density: k / bins as float64."""
+    ends = np.arange(1, bins) / bins
+    return np.searchsorted(ends, values, "right").astype(np.int64)
 
 
 class RealHead(ValueHead):

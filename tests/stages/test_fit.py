@@ -21,9 +21,8 @@ import torch
 
 from numtok.errors import DataError, NumtokError, StoreError, UsageError
 from numtok.evaluation.table_options import TableOptions, over_grid
-from numtok.models.common_heads import PointReader
+from numtok.models.common_heads import HistogramReader, PointReader
 from numtok.models.distributions.sampling import Sampling
-from numtok.models.heads.riemann import _RiemannReader
 from numtok.registry import spec_of
 from numtok.reports import PREDICTIONS_FILE
 from numtok.stages import train
@@ -542,7 +541,7 @@ def test_damage_to_a_model_is_named(store: Store, says: Says) -> None:
 def test_a_head_of_tables_without_a_density_is_scored_by_all_that_needs_none(
     store: Store, numtok: Shell, monkeypatch: pytest.MonkeyPatch, head: str, says: Says
 ) -> None:
-    for reader in (PointReader, _RiemannReader):
+    for reader in (PointReader, HistogramReader):
         monkeypatch.setattr(reader, "predictive", fakeheads.draws_alone)
     model = fitted(store, tiny(head=head))
     made = evaluated(store, model)

@@ -88,8 +88,10 @@ class TokenHead(Head):
 class ValueHead(Head):
     """Base class for heads that predict a complete number from one hidden state."""
 
-    #: True if its loss is -log of a density of the target value.
-    has_density: ClassVar[bool] = False
+    @property
+    def has_density(self) -> bool:
+        """True if its loss is -log of a density of the target value."""
+        return False
 
     @property
     def normalizer(self) -> str:

@@ -37,7 +37,7 @@ LOST = 0.05  # largest fraction of a field's spread that a scheme may lose
 _FOR_TAILS = "signed-log"
 _LEFTWARD = "ar"
 #: Values for required settings of heads; other heads get the values that their class is checked at.
-_SIZES = {"riemann": "256", "mdn": "5"}
+_SIZES = {"bins": "256", "components": "5"}
 _CODEC = "codec"  # setting of a head that writes numbers in a scheme
 
 
@@ -229,9 +229,10 @@ def _other_heads(default: str) -> Iterator[str]:
 
 def _spec(name: str) -> str:
     """Return the spec of a head, with its required settings."""
-    if name in _SIZES:
-        return f"{name}:{_SIZES[name]}"
-    return HEADS.checked_at(name) if HEADS.required(name) else name
+    if not HEADS.required(name):
+        return name
+    size = _SIZES.get(getattr(HEADS[name], "positional", ""))
+    return f"{name}:{size}" if size else HEADS.checked_at(name)
 
 
 def _has_tails(profile: Profile) -> bool:

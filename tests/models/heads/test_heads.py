@@ -46,6 +46,9 @@ SPECS = [
     "pointwise,sigmoid=yes",
     "scalar",
     "riemann:32",
+    "hl-gauss:32",
+    "fourier:32",
+    "ordinal:32",
     "mdn:3",
     "decoder:ud",
     "decoder:nd",
@@ -300,7 +303,9 @@ def test_a_decoders_density_integrates_to_one(spec: str, scaling: Scaling) -> No
 
 
 @each("scaling", [PLAIN, stretched()])
-@each("spec", ["riemann:2", "riemann:100", "mdn:4", "pointwise", "scalar"])
+@each(
+    "spec", ["riemann:2", "riemann:100", "fourier:50", "ordinal:20", "mdn:4", "pointwise", "scalar"]
+)
 def test_a_heads_density_integrates_to_one(spec: str, scaling: Scaling) -> None:
     reader = value_head(spec).build(6)
     torch.manual_seed(0)
@@ -311,7 +316,7 @@ def test_a_heads_density_integrates_to_one(spec: str, scaling: Scaling) -> None:
     def rows(count: int) -> Predictive:
         return reader.predictive(parameters.expand(count, -1), calibration, scaling)
 
-    grid = np.linspace(0, 1, 101) if spec.startswith("riemann") else np.linspace(-14, 15, 4001)
+    grid = np.linspace(0, 1, 101) if value_head(spec).bounded else np.linspace(-14, 15, 4001)
     grid = np.unique(np.append(grid, stretched().forward(np.zeros(1))))
     total = integral(rows(1), 0, scaling.inverse(grid), rows)
     assert total == pytest.approx(1, abs=1e-6)
@@ -321,7 +326,7 @@ def test_a_heads_density_integrates_to_one(spec: str, scaling: Scaling) -> None:
 
 
 @each("scaling", [PLAIN, stretched()])
-@each("spec", ["riemann:32", "mdn:3"])
+@each("spec", ["riemann:32", "fourier:32", "ordinal:32", "mdn:3"])
 def test_the_loss_is_the_negative_log_density_of_the_normalised_number(
     spec: str, scaling: Scaling
 ) -> None:
@@ -335,7 +340,7 @@ def test_the_loss_is_the_negative_log_density_of_the_normalised_number(
     losses = reader.losses(parameters, torch.from_numpy(head.targets(scaling.forward(raw))))
     density = reader.predictive(parameters, {}, scaling).log_density(raw)
     expected = density - scaling.log_slope(raw)
-    if spec == "riemann:32" and not scaling.linear:  # in raw units each bin is uniform
+    if head.bounded and not scaling.linear:  # in raw units each bin is uniform
         edges = scaling.inverse(np.arange(33) / 32)
         place = np.minimum((scaled * 32).astype(int), 31)
         expected = density + np.log(np.diff(edges)[place] * 32)

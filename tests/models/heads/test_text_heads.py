@@ -12,9 +12,8 @@ import torch
 
 from numtok.encoding.splits import learnt_values, read_codec, read_split, splits
 from numtok.errors import UsageError
-from numtok.models.common_heads import PointReader
+from numtok.models.common_heads import HistogramReader, PointReader
 from numtok.models.heads.fone import FoneHead
-from numtok.models.heads.riemann import _RiemannReader
 from numtok.stages import eval as evaluation
 from numtok.stages import train as training
 from numtok.stages.encode import Config as EncodeConfig
@@ -178,7 +177,7 @@ def test_a_head_without_a_density_is_scored_by_all_that_needs_none(
     store: Store, numtok: Shell, monkeypatch: pytest.MonkeyPatch, head: str, scheme: str
 ) -> None:
     """One that is not bounded and one that is, whose tails alone are no likelihood."""
-    for reader in (PointReader, _RiemannReader):
+    for reader in (PointReader, HistogramReader):
         monkeypatch.setattr(reader, "predictive", fakeheads.draws_alone)
     model = train(store, head, scheme)
     report = evaluate(store, model, scheme)
