@@ -37,6 +37,7 @@ from numtok.files import Sink
 from numtok.names import join_names
 from numtok.store.access import StoreAccess
 from numtok.store.artifact import DATA, Artifact, Parent
+from numtok.store.draft import Draft
 
 Settings = TypeVar("Settings", bound=Any)
 
@@ -224,7 +225,7 @@ def _command(rendering: Rendering, template: RowTemplate) -> list[str]:
 
 
 def with_new_rows(
-    rows: Artifact, records: Records, store: DraftStore, *, split: str, repeated: str | None
+    rows: Artifact, records: Records, store: StoreAccess, *, split: str, repeated: str | None
 ) -> Artifact:
     """Return rendered rows with ``records`` appended as another split, for models that are fitted
     to the stored rows and predict the new ones.

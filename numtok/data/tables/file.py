@@ -98,7 +98,7 @@ def csv_strings(path: str, data: bytes) -> "tuple[pa.Table, CsvForm]":
 
     Raises DataError if they are invalid, or if two columns have the same name.
     """
-    with _naming(path):
+    with _naming(path, data):
         _check_csv(path, data)
         form = csv_form(data)
         names = _header(data, form)
@@ -135,8 +135,9 @@ def _check_csv(path: str, data: bytes) -> None:
 
 
 @contextmanager
-def _naming(path: str) -> Iterator[None]:
-    """Turn errors of a parser in the block into a DataError that names the file."""
+def _naming(path: str, data: bytes = b"") -> Iterator[None]:
+    """Turn errors of a parser in the block into a DataError that names the file. ``data`` is the
+    content of a CSV."""
     try:
         yield
     except UnicodeDecodeError as error:

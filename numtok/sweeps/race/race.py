@@ -245,8 +245,7 @@ def _commands(config: Config, entered: Entered, model: str) -> list[str]:
     again = ["numtok", "race", *command_line(config, changed=True)]
     query = ["--text", "... [?] ..."]
     if entered.kind != "rows of text":  # each row has one target
-        ending = next(filter(config.inputs[0].endswith, FORMATS), ".csv")
-        query = [f"NEW{ending}", "--interval", str(INTERVAL_LEVEL)]
+        query = [f"NEW{_ending(config)}", "--interval", str(INTERVAL_LEVEL)]
     return [shlex.join(again), shlex.join(["numtok", "predict", model, *query])]
 
 
@@ -257,8 +256,12 @@ def _baseline_command(config: Config, entered: Entered, board: Leaderboard) -> l
         return []
     tables = [entered.tables[name] for name in ("", COLUMNS) if name in entered.tables]
     data = [*tables, *([] if entered.records is None else [entered.records])]
-    ending = Path(config.inputs[0]).suffix if entered.kind == "records" else ".csv"
-    return command_for(board.baseline, data, f"NEW{ending}")
+    return command_for(board.baseline, data, f"NEW{_ending(config)}")
+
+
+def _ending(config: Config) -> str:
+    """Return the ending of the race's file, or .csv for an artifact."""
+    return next(filter(config.inputs[0].endswith, FORMATS), ".csv")
 
 
 def close_calls(
