@@ -106,4 +106,4 @@ def test_errors_name_the_frame(tmp_path: Path, says: Says) -> None:
             numtok.encode(frame, target="prize", scheme="xval", store=store)
     with pytest.raises(UsageError, match="model must be a string"):
         numtok.eval(FRAME, store=store)
-    assert hidden(store) == []
+    assert not store.exists()
