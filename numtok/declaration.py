@@ -250,7 +250,11 @@ class Setting:
             values = (join_names(values),)
         if self.switch:
             return flag
-        return [word for item in values for word in (*flag, as_spec(item))]
+        texts = [
+            as_spec(item).removesuffix(".0") if isinstance(item, float) else as_spec(item)
+            for item in values
+        ]
+        return [word for text in texts for word in (*flag, text)]
 
 
 def setting(default: Any = MISSING, help: str = "", **facts: Any) -> Any:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from numtok import files
-from numtok.errors import StoreError, UsageError
+from numtok.errors import StoreError, UsageError, file_not_found
 from numtok.stored_json import levels
 
 LARGEST = 4 << 20  # bytes; hand-written files have a few thousand
@@ -32,7 +32,7 @@ def read(path: Path, shown: str, limit: int = LARGEST) -> bytes:
         return files.read_bytes(path, limit)
     except StoreError as error:
         if isinstance(error.__cause__, FileNotFoundError):
-            raise UsageError(f"{shown}: file not found. Check the path") from None
+            raise file_not_found(path, shown) from None
         reason = str(error).removeprefix(f"{path} ")
         separator = ": " if reason == str(error) else " "
         raise UsageError(f"{shown}{separator}{reason}") from error

@@ -165,6 +165,25 @@ def unknown(what: str, got: str, known: Iterable[str], hint: str = "") -> UsageE
     return UsageError(f"{message} {hint}".rstrip())
 
 
+def file_not_found(path: str | Path, shown: str = "") -> UsageError:
+    """Return the UsageError for a file that does not exist. Its message suggests the closest name
+    in the folder. ``shown`` replaces the path in the message."""
+    folder, name = Path(path).parent, Path(path).name
+    message = f"{shown or path}: file not found."
+    if not folder.is_dir():
+        return UsageError(f"{message} There is no folder {folder}")
+    stems = {each.name: _stem(each.name) for each in folder.iterdir()}
+    similar = get_close_matches(_stem(name), stems.values(), n=3)
+    names = [each for each, stem in stems.items() if stem in similar]
+    near = get_close_matches(name, names, n=1, cutoff=0)
+    hint = f"Did you mean {str(Path(path).with_name(near[0]))!r}?" if near else "Check the path"
+    return UsageError(f"{message} {hint}")
+
+
+def _stem(name: str) -> str:
+    return name.partition(".")[0]
+
+
 def meaningless(option: str, subject: str) -> UsageError:
     """Return the UsageError for an option that does not apply to the given model, data or command.
 

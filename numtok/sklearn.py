@@ -52,7 +52,23 @@ _NUMBERS = (
 _AT_ONCE = 1 << 13  # rows per block of distributions in memory
 
 
-class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class DistributionRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Base class of the regressors, which keep a fitted PyTorch model in ``fitted_``."""
+
+    fitted_: Any  # has the attribute ``model``
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def __getstate__(self) -> Any:
+        if hasattr(self, "fitted_"):
+            self.fitted_.model.cpu()  # so that it can be unpickled without a GPU
+        return super().__getstate__()
+
+
+class NumericRegressor(DistributionRegressor):
     """scikit-learn regressor: a multilayer perceptron with one of numtok's heads.
 
     It predicts a distribution for each row and is trained with early stopping.
@@ -130,16 +146,6 @@ class NumericRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.point = point
         self.random_state = random_state
         self.device = device
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
-    def __getstate__(self) -> Any:
-        if hasattr(self, "fitted_"):
-            self.fitted_.model.cpu()  # so that it can be unpickled without a GPU
-        return super().__getstate__()
 
     # --- fitting ----------------------------------------------------------------------------------
 

@@ -46,15 +46,17 @@ def moments(column: pl.Series) -> pl.Series:
     return max(parsed, key=lambda dates: len(dates) - dates.null_count())
 
 
-def assign(frame: pl.DataFrame, time: str | None, seed: int) -> pl.DataFrame:
+def assign(frame: pl.DataFrame, time: str | None, rows: int | None, seed: int) -> pl.DataFrame:
     """Return the rows with a column ``split``: at random, or the latest rows as test rows.
+
+    At random, at most ``rows`` rows are drawn, so that runs share fewer rows.
 
     In the order of time, validation comes before calibration and calibration before test, and
     rows without a time are left out.
     """
     if time is None:
         order = np.random.default_rng(seed).permutation(len(frame))
-        frame = frame[order.tolist()]
+        frame = frame[order[:rows].tolist()]
     else:
         frame = frame.with_columns(moments(frame[time]).alias("_moment"))
         frame = frame.drop_nulls("_moment").sort("_moment", maintain_order=True).drop("_moment")
@@ -131,6 +133,7 @@ def main() -> None:
     parser.add_argument("--time", help="column that orders the rows")
     parser.add_argument("--text", action="store_true", help="train on rows as texts")
     parser.add_argument("--steps", type=int, default=300, help="training steps on texts")
+    parser.add_argument("--rows", type=int, help="rows to draw in each run (default all)")
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--out", type=Path, required=True, help="CSV of all runs")
     parser.add_argument("--format", type=Format, default=Format.TABLE)
@@ -148,7 +151,7 @@ def main() -> None:
         if (asked.file.stem, order, seed) in done:
             continue
         methods = measure(
-            assign(frame, asked.time, seed),
+            assign(frame, asked.time, asked.rows, seed),
             asked.target,
             tuple(filter(None, asked.drop.split(","))),
             text=asked.text,

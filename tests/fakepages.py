@@ -95,7 +95,7 @@ def race_result(store: Store) -> RaceResult:
         Finalist(name, 0.01, 0.002, [
             read(make(store, Fake(name, seed, noise, later=True, others=FIELDS, invalid=place)))
             for seed in (2 * place, 2 * place + 1)
-        ])
+        ], [0.5, 0.7])
         for place, (name, noise) in enumerate(zip(names[:2], noises, strict=False))
     ]  # fmt: skip
     predictions = ReportPredictions.read(finalists[0].evaluations[0])

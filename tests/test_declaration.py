@@ -84,7 +84,7 @@ def test_the_command_line_says_everything_again() -> None:
         *("--names", '"c,d",e', "--of", "x", "--own", "4"),
     ]
     assert "--of" not in command_line(made, "texts")
-    assert command_line(Boil(2)) == ["2", "--minutes", "4.0", "--salt", "some", "--own", "0"]
+    assert command_line(Boil(2)) == ["2", "--minutes", "4", "--salt", "some", "--own", "0"]
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\r\n\0"), min_size=1)))

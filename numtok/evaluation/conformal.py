@@ -7,9 +7,12 @@ exchangeable, however wrong the model is.
 
 Models with quantiles are calibrated by conformalized quantile regression (Romano, Patterson &
 Candès 2019). Without quantiles, the predicted interval is the point prediction, and scores are
-absolute residuals. Rows of one cluster depend on each other, so each cluster has a total weight of
-one row (Lee, Barber & Willett 2023, "Distribution-free inference with hierarchical data"). The
-result then holds for a random row of a new cluster.
+absolute residuals. An interval that misses the point prediction is extended to it, which can only
+raise the coverage.
+
+Rows of one cluster depend on each other, so each cluster has a total weight of one row (Lee, Barber
+& Willett 2023, "Distribution-free inference with hierarchical data"). The result then holds for a
+random row of a new cluster.
 """
 
 import math
@@ -82,16 +85,18 @@ class Calibrated(NamedTuple):
     typical: float
 
     def intervals(self, predicted: Forecasts) -> Ends:
-        """Return the calibrated intervals of n rows."""
+        """Return the calibrated intervals of n rows, extended to contain the point predictions.
+
+        The mode of a distribution, for instance, can lie outside its quantiles.
+        """
         low, high = predicted.interval(self.level)
         margins = np.array([self.margins.get(name, self.margin) for name in predicted.strata])
         change = margins * scale(low, high, self.typical)
         # An interval narrowed to nothing is its middle.
         middle = low / 2 + high / 2
-        return Ends(
-            np.minimum(low - change, np.where(change < 0, middle, np.inf)),
-            np.maximum(high + change, np.where(change < 0, middle, -np.inf)),
-        )
+        low = np.minimum(low - change, np.where(change < 0, middle, np.inf))
+        high = np.maximum(high + change, np.where(change < 0, middle, -np.inf))
+        return Ends(np.minimum(low, predicted.point), np.maximum(high, predicted.point))
 
 
 def calibrate(truth: Floats, predicted: Forecasts, units: Ints, level: float) -> Calibrated:

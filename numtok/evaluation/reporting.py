@@ -1,32 +1,21 @@
 """Reports of evaluations: found in the store or made, with the calibration of their intervals."""
 
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 from numtok.declaration import command_line
 from numtok.encoding.splits import learnt_data
 from numtok.errors import DataError, UsageError
-from numtok.evaluation.devices import Note, devices
+from numtok.evaluation.devices import devices
 from numtok.evaluation.evaluation import Subject, report_of
 from numtok.evaluation.intervals import MOST_ROWS, USED, CalibrationReport, calibration_split
 from numtok.evaluation.report_files import publish, write_predictions
 from numtok.evaluation.resolved import ResolvedEvaluation
 from numtok.evaluation.scoring import Progress
 from numtok.reports import REPORT
+from numtok.store.access import StoreAccess
 from numtok.store.artifact import Artifact, Find, MadeArtifact
-from numtok.store.draft import Draft
-
-
-class Access(NamedTuple):
-    """Functions of the store that reports need (see ``Store``)."""
-
-    find: Find
-    draft: Callable[..., AbstractContextManager[Draft | Artifact]]
-    note: Note
 
 
 class Uncalibrated(UsageError):
@@ -40,7 +29,9 @@ class Uncalibrated(UsageError):
         self.reason = reason
 
 
-def made_report(resolved: ResolvedEvaluation, access: Access, progress: Progress) -> MadeArtifact:
+def made_report(
+    resolved: ResolvedEvaluation, store: StoreAccess, progress: Progress
+) -> MadeArtifact:
     """Evaluate a model, or return the existing report.
 
     Intervals are added if the split is a test split and numbers are predicted. Raises DataError,
@@ -50,7 +41,7 @@ def made_report(resolved: ResolvedEvaluation, access: Access, progress: Progress
     name = config.name or f"{model.name}-{config.split}"
     parents = [model.as_parent(), data.as_parent()]
     command = ["numtok", "eval", *command_line(config, resolved.kind)]
-    with access.draft(
+    with store.draft(
         REPORT, name, resolved.settings, parents=parents, command=command, how=config
     ) as draft:
         if isinstance(draft, Artifact):
@@ -58,13 +49,13 @@ def made_report(resolved: ResolvedEvaluation, access: Access, progress: Progress
         calibration: CalibrationReport | str | None = None
         if resolved.predicts_numbers and config.intervals == "auto" and config.split not in USED:
             try:
-                calibration = calibration_report(resolved, access, progress)
+                calibration = calibration_report(resolved, store, progress)
             except Uncalibrated as error:
                 calibration = error.reason
         with devices(config.devices, resolved.device) as pool:
-            evaluator = resolved.open(access.find, pool)
+            evaluator = resolved.open(store.find, pool)
             started = time.monotonic()
-            table = evaluator.predictions(partial(progress, "predicting"), access.note)
+            table = evaluator.predictions(partial(progress, "predicting"), store.note)
             timing = {"eval_seconds": time.monotonic() - started, "devices": pool.count}
         subject = Subject(model, data, config.split)
         report, table = report_of(
@@ -80,7 +71,7 @@ def made_report(resolved: ResolvedEvaluation, access: Access, progress: Progress
 
 
 def calibration_report(
-    resolved: ResolvedEvaluation, access: Access, progress: Progress
+    resolved: ResolvedEvaluation, store: StoreAccess, progress: Progress
 ) -> CalibrationReport:
     """Return the report that calibrates the intervals of a model; it is made if it is missing.
 
@@ -88,7 +79,7 @@ def calibration_report(
     predicted with the options of ``resolved``. Raises Uncalibrated if such rows do not exist.
     """
     model = resolved.model
-    data = training_data(model, resolved.data, access.find)
+    data = training_data(model, resolved.data, store.find)
     if (split := calibration_split(data)) is None:
         raise Uncalibrated(
             f"{data.ref} has neither a split calibration nor a split validation",
@@ -114,7 +105,7 @@ def calibration_report(
 
     try:
         calibrated = replace(resolved, config=config, data=data, metrics=())
-        artifact = made_report(calibrated, access, calibrating).artifact
+        artifact = made_report(calibrated, store, calibrating).artifact
     except DataError as error:
         reason = f"split {split!r} of {data.ref} cannot be predicted ({error})"
         raise Uncalibrated(reason, "Correct these rows") from error

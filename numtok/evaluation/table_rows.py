@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from numtok.arrays import Floats
-from numtok.data.records.columns import column_of, dates_of
+from numtok.data.records.columns import column_of
+from numtok.data.records.dates import dates_of
 from numtok.data.records.notation import notation_of
 from numtok.data.records.reader import FORMATS, JSON_LINES, read_records
 from numtok.data.records.typed import date_parts, is_date

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -24,7 +25,7 @@ from numtok.encoding.holes import HOLE, filled, hole_numbers
 from numtok.encoding.in_memory import rows_of
 from numtok.encoding.schemes.base import LOSSES, ChannelScheme
 from numtok.encoding.texts import Texts
-from numtok.errors import DataError, UsageError
+from numtok.errors import DataError, UsageError, file_not_found
 from numtok.evaluation.answers import AnswerOptions, AnswerReader
 from numtok.evaluation.conformal import Calibrated, Forecasts
 from numtok.evaluation.devices import ONE, Note, devices
@@ -110,6 +111,8 @@ def read_rows(path: str, text_field: str = "text") -> Iterator[Query]:
     not found, and DataError if a line is invalid.
     """
     if path.endswith(FORMATS):
+        if not Path(path).exists():
+            raise file_not_found(path)
         raise UsageError(f"{path} is a table, but the model is a text model. Pass JSONL with texts")
     for where, line, row in json_lines(path, row_decoder(_GivenRow, text_field)):
         yield _query(where, line, row)

@@ -18,8 +18,13 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 # Imported first: its error says how to install scikit-learn.
-from numtok.sklearn import POINTS, named_as_here, restored_generator, seed_of  # isort: skip
-from sklearn.base import BaseEstimator, RegressorMixin
+from numtok.sklearn import (  # isort: skip
+    POINTS,
+    DistributionRegressor,
+    named_as_here,
+    restored_generator,
+    seed_of,
+)
 from sklearn.utils import check_array, check_consistent_length, check_scalar
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
@@ -51,7 +56,7 @@ _AT_ONCE = 1024  # rows whose distributions are in memory
 _BATCH = 256  # rows per forward pass
 
 
-class TextRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class TextRegressor(DistributionRegressor):
     """scikit-learn regressor for texts: a language model that predicts a distribution for the
     number after each text.
 
@@ -162,13 +167,7 @@ class TextRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
-        tags.input_tags.allow_nan = True
         return tags
-
-    def __getstate__(self) -> Any:
-        if hasattr(self, "fitted_"):
-            self.fitted_.model.cpu()  # so that it can be unpickled without a GPU
-        return super().__getstate__()
 
     # --- fitting ----------------------------------------------------------------------------------
 

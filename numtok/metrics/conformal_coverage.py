@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from numtok.metrics._intervals import OfIntervals
 from numtok.metrics.base import Predictions, ShareMetric, Values
 
 
 @dataclass(frozen=True)
-class ConformalCoverage(ShareMetric):
+class ConformalCoverage(OfIntervals, ShareMetric):
     """Fraction of true values inside, or at an end of, the 90% interval that was calibrated on rows
     outside the train split. It is 0.9 on average, even for a wrong model, as long as the rows are
     exchangeable with the calibration rows.
@@ -19,12 +20,8 @@ class ConformalCoverage(ShareMetric):
     0.5
     """
 
-    revision = 1
-    source = "Romano, Patterson & Candès (2019), Conformalized quantile regression"
     better = "neither"
-    needs = ("interval_low", "interval_high")
 
     def values(self, answers: Predictions) -> Values:
-        low, high = answers.interval_low, answers.interval_high
-        assert low is not None and high is not None
+        low, high = self.ends(answers)
         return np.asarray((low <= answers.truth) & (answers.truth <= high))

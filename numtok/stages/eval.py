@@ -8,7 +8,7 @@ the report of another split, which is made first (``evaluation.reporting``).
 """
 
 from numtok.declaration import CheckApplies, no_options
-from numtok.evaluation.reporting import Access, made_report
+from numtok.evaluation.reporting import made_report
 from numtok.evaluation.resolved import resolve
 from numtok.evaluation.scoring import Progress
 from numtok.settings.eval import Config as Config
@@ -35,4 +35,4 @@ def run(
     check(of, f"a model of {of}")
     data = store.resolve(config.data or model.made_from(ENCODED, TABLE).where, kinds={kind})
     resolved = resolve(config, model, file, data)
-    return made_report(resolved, Access(store.find, store.draft, store.note), progress)
+    return made_report(resolved, store, progress)

@@ -21,7 +21,7 @@ from numtok.evaluation.conformal import Calibrated
 from numtok.evaluation.devices import Note
 from numtok.evaluation.feature_rows import FeaturePredictor, FeatureQuery, predict_features
 from numtok.evaluation.record_rows import predict_records
-from numtok.evaluation.reporting import Access, calibration_report, training_data
+from numtok.evaluation.reporting import calibration_report, training_data
 from numtok.evaluation.resolved import resolve
 from numtok.evaluation.table_rows import predict_table
 from numtok.evaluation.text_rows import (
@@ -148,8 +148,7 @@ def _calibrated(
     resolved = resolve(ask, model, file, data)
     if not resolved.predicts_numbers:
         raise meaningless("interval", f"{model.ref}, which does not predict numbers")
-    access = Access(store.find, store.draft, store.note)
-    report = calibration_report(resolved, access, lambda *_: None)
+    report = calibration_report(resolved, store, lambda *_: None)
     for note in report.notes(config.interval):
         store.note(note)
     return report.of_model(config.interval)

@@ -128,16 +128,26 @@ class Profile:
 Look = Callable[[Mapping[int, str], Counted, Sequence[SchemeLosses]], None]
 
 
-def run(config: Config, store: Store, progress: Progress, look: Look | None = None) -> Profile:
-    """Return the profile of the inputs. If ``look`` is given, it is called with the raw counts and
-    losses.
+def run(
+    config: Config,
+    store: Store,
+    progress: Progress,
+    look: Look | None = None,
+    about: str | None = None,
+) -> Profile:
+    """Return the profile of the inputs.
+
+    look
+        Function that is called with the raw counts and losses.
+    about
+        Field that notes are limited to, in addition to notes on whole rows; None for all notes.
 
     Raises UsageError, DataError (naming file, line and problem) and StoreError.
     """
     if config.target:
         with store.scratch() as scratch:
             texts, _ = rendering.as_texts(config, scratch)
-            return replace(run(texts, store, progress, look), inputs=config.inputs)
+            return replace(run(texts, store, progress, look, about), inputs=config.inputs)
     specs = _specs(config.schemes)
     schemes = [scheme_of(spec) for spec in specs]
     # auto asks for a proposal, which every profile has.
@@ -166,7 +176,7 @@ def run(config: Config, store: Store, progress: Progress, look: Look | None = No
         text = text_cost(units, screening, policy, schemes[0], counts)
         policies = propose(*first_texts(units, screening), policy)
     named = dict(zip(specs, schemes, strict=True))
-    return _profile(config, counts, named, look, text=text, policies=policies)
+    return _profile(config, counts, named, look, text=text, policies=policies, about=about)
 
 
 def _specs(named: Sequence[str]) -> list[str]:
@@ -207,6 +217,7 @@ def _profile(
     *,
     text: TextCost | None,
     policies: PolicyProposal,
+    about: str | None,
 ) -> Profile:
     """Build the result from the counts; ``schemes`` are by their specs as typed."""
     moments = _moments(counts)
@@ -247,7 +258,7 @@ def _profile(
         schemes=tuple(_scheme(result, fields, counts.rows, text) for result in tried),
         warnings=tuple(profile_warnings(tried, fields, numbers)),
         lossless=tuple(result.spec for result in tried if _lossless(result)),
-        notes=tuple(_notes(counts, fields.values(), advised)),
+        notes=tuple(_notes(counts, fields.values(), advised, about)),
         policies=policies,
         recommended=first.spec if first else None,
         recommended_normalize=advised if first and scales_values(first.scheme) else None,
@@ -333,9 +344,13 @@ def _lossless(tried: SchemeLosses) -> bool:
     )
 
 
-def _notes(counts: Counted, fields: Collection[FieldProfile], advised: str) -> Iterator[str]:
-    """Yield notes about the data that apply to any scheme."""
-    if unread := counts.unread.note():
+def _notes(
+    counts: Counted, fields: Collection[FieldProfile], advised: str, about: str | None
+) -> Iterator[str]:
+    """Yield notes about the data that apply to any scheme (see ``about`` of :func:`run`)."""
+    if about is not None:
+        fields = [field for field in fields if field.name == about]
+    elif unread := counts.unread.note():
         yield unread
     if not counts.splits[TRAIN]:
         yield (
@@ -345,7 +360,8 @@ def _notes(counts: Counted, fields: Collection[FieldProfile], advised: str) -> I
     yield from _high_level(fields, advised)
     for field in fields:
         yield from _field_notes(field)
-    yield from notation_notes(counts.notations)
+    if about is None:
+        yield from notation_notes(counts.notations)
     yield from counts.twins.notes(counts.splits)
 
 

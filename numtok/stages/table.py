@@ -17,7 +17,7 @@ import pyarrow.csv
 
 from numtok.data.reading.sources import as_name
 from numtok.data.reading.split_rule import SplitRule
-from numtok.data.records.reader import FORMATS, read_records
+from numtok.data.records.reader import FORMATS, Records, read_records
 from numtok.data.records.splits import splits_of
 from numtok.data.records.template import target_literals
 from numtok.data.records.typed import date_parts, is_date, typed_columns
@@ -62,9 +62,10 @@ def table_of(path: str, target: str, store: Store) -> Artifact:
     return run(Config(path, target=target), store).artifact
 
 
-def run(config: Config, store: Store) -> MadeArtifact:
+def run(config: Config, store: Store, records: Records | None = None) -> MadeArtifact:
     """Make a table artifact from a file, or return the existing one.
 
+    ``records`` are the records of the file; None to read them if they are needed.
     Raises UsageError, DataError (naming the column, and the row if there is one) and StoreError.
     """
     started = time.monotonic()
@@ -91,7 +92,7 @@ def run(config: Config, store: Store) -> MadeArtifact:
         if isinstance(draft, Artifact):
             return MadeArtifact(draft, made=False)
         table, notes = typed_columns(config.path, data)
-        columns = _columns(config, table, rule)
+        columns = _columns(config, table, rule, records)
         codes: Iterator[str] = iter(())
         if config.path.endswith(".csv"):
             form = csv_form(data)
@@ -127,7 +128,9 @@ def _codes(data: bytes, columns: TableColumns, form: CsvForm) -> Iterator[str]:
             )
 
 
-def _columns(config: Config, table: "pa.Table", rule: SplitRule) -> TableColumns:
+def _columns(
+    config: Config, table: "pa.Table", rule: SplitRule, records: Records | None
+) -> TableColumns:
     """Return the checked columns that the settings select."""
     path, names = config.path, table.column_names
     check_names(path, names)
@@ -153,7 +156,7 @@ def _columns(config: Config, table: "pa.Table", rule: SplitRule) -> TableColumns
             f"--split cannot be combined with the column {folds[0]!r} of {path}. Remove --split, "
             f"or drop the column (--drop {folds[0]})"
         )
-    values, kept = _target(config, table[config.target])
+    values, kept = _target(config, table[config.target], records)
     target = target_column(path, config.target, values.filter(kept))
     features, dates, notes = {}, {}, _skipped(config.target, kept)
     for name in config.features or [name for name in left if name not in folds]:
@@ -170,7 +173,7 @@ def _columns(config: Config, table: "pa.Table", rule: SplitRule) -> TableColumns
         notes += [note] if note else []
     assigned = {name: split_column(path, name, table[name]) for name in folds}
     if not folds:
-        assigned = {"split": pa.array(_splits(path, len(table), rule), pa.string())}
+        assigned = {"split": pa.array(_splits(path, len(table), rule, records), pa.string())}
     assigned = {name: splits.filter(kept) for name, splits in assigned.items()}
     return TableColumns(
         where=path,
@@ -184,7 +187,7 @@ def _columns(config: Config, table: "pa.Table", rule: SplitRule) -> TableColumns
 
 
 def _target(
-    config: Config, column: "pa.ChunkedArray[Any]"
+    config: Config, column: "pa.ChunkedArray[Any]", records: Records | None
 ) -> "tuple[pa.ChunkedArray[Any], pa.Array[Any]]":
     """Return the target, and a mask of the rows to keep, bool[n]: all, or those with a usable one.
 
@@ -194,7 +197,8 @@ def _target(
     if config.on_error == "fail":
         return column, all_rows
     if pa.types.is_string(column.type):
-        literals = target_literals(read_records(config.path), config.target)
+        records = read_records(config.path) if records is None else records
+        literals = target_literals(records, config.target)
         if literals.null_count < len(literals):
             column = pa.chunked_array([literals.cast(pa.float64())])
     kept = has_target(column).combine_chunks()
@@ -208,11 +212,11 @@ def _skipped(target: str, kept: "pa.Array[Any]") -> list[str]:
     return [f"skipped {count:,} of {len(kept):,} rows, whose target {target!r} is not usable"]
 
 
-def _splits(path: str, rows: int, rule: SplitRule) -> list[str]:
+def _splits(path: str, rows: int, rule: SplitRule, records: Records | None) -> list[str]:
     """Return the split of each row: by a hash of its row number, or by its value in a column."""
     if rule.by is None:
         return [rule.split_of(str(row)) for row in range(rows)]
-    return splits_of(read_records(path), rule)
+    return splits_of(read_records(path) if records is None else records, rule)
 
 
 def _unusable(name: str, names: Sequence[str], column: "pa.ChunkedArray[Any]") -> str | None:

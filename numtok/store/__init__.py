@@ -4,6 +4,7 @@ An artifact is a folder with the output of a command. It is published by one ren
 incomplete.
 
 engines/         engines that run independent units of work
+access.py        methods of a store for code below the stages
 artifact.py      on-disk artifact format: manifest, list of files, receipts
 columns.py       checked reading of the store's Parquet files
 draft.py         drafts (artifacts being made), and how they are published

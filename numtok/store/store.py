@@ -22,12 +22,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, final
+from typing import Any, final
 
 from numtok import files
-from numtok.errors import StoreError, UsageError
+from numtok.errors import StoreError, UsageError, file_not_found
 from numtok.names import NAME
 from numtok.store import artifact as on_disk
+from numtok.store.access import Making
 from numtok.store.artifact import VERSION, Artifact, Manifest, Parent
 from numtok.store.draft import Draft, claim, discard, shorten
 from numtok.store.locks import release, take_lock
@@ -37,6 +38,8 @@ _HIDDEN = re.compile(r"\.(?:draft|trash|spool|lock)-([0-9a-f]{16})(?:\..*)?")
 _REF = re.compile(r"(?:([a-z0-9][a-z0-9._-]*)/)?([a-z0-9][a-z0-9._-]*)(?:@([0-9a-f]{4,16}))?")
 _PREFIX = re.compile(r"[0-9a-f]{4,16}")
 
+#: Endings of data files, which no artifact is likely to have.
+_FILES = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".gz", ".zst")
 
 SPOOL = ".spool-"  # prefix of the names of temporary folders
 #: Kinds of artifacts in a sentence, where they differ from ``a KIND``.
@@ -60,18 +63,6 @@ class Collected:
 
     path: Path
     bytes: int
-
-
-class Making(Protocol):
-    """Protocol for the settings of commands that make an artifact."""
-
-    @property
-    def restart(self) -> bool:
-        """True to discard the draft of an earlier run and start over."""
-
-    @property
-    def force(self) -> bool:
-        """True to make an existing artifact again and compare the new one with the old one."""
 
 
 class Absent(Exception):
@@ -353,6 +344,8 @@ class Store:
                 f"{ref!r} is a file, not an artifact in {self.root}. Make one from texts: numtok "
                 "encode; from a table: numtok table"
             )
+        if ref.endswith(_FILES):
+            raise file_not_found(ref)
         near = difflib.get_close_matches(ref, names, n=1, cutoff=0.5)
         guess = f" Did you mean {near[0]!r}?" if near else ""
         raise UsageError(f"no artifact {ref!r} in {self.root}.{guess} List artifacts: numtok ls")

@@ -391,8 +391,7 @@ class Preparation:
         if learns_unit_interval(head) and beyond:
             raise UsageError(
                 f"--normalize {spec_of(normalizer)} maps {beyond:,} of {len(values):,} targets "
-                f"outside [0, 1], the range of --head {spec_of(head)}. Use --normalize "
-                f"{head.normalizer}"
+                f"outside [0, 1], the range of --head {spec_of(head)}. Use --normalize unit"
             )
         unsayable = int((~head.representable(values)).sum())
         x = inputs.of(columns)

@@ -145,6 +145,18 @@ def test_intervals_that_are_too_wide_are_narrowed_and_never_inverted() -> None:
     assert (low <= high).all() and low == pytest.approx(truth)
 
 
+@pytest.mark.parametrize("level", [0.5, 0.9])
+def test_intervals_contain_the_point_wherever_it_is(level: float) -> None:
+    """A mode can lie outside the quantiles. The other end stays where calibration put it."""
+    truth, predicted = simulated(0, 400, "normal")
+    modes = predicted.point + np.where(np.arange(400) % 2, 1, -1) * np.linspace(0, 50, 400)
+    distant = Forecasts(point=modes, quantiles=predicted.quantiles, strata=predicted.strata)
+    low, high = calibrate(truth, distant, np.arange(400), level).intervals(distant)
+    usual = calibrate(truth, predicted, np.arange(400), level).intervals(predicted)
+    assert (low == np.minimum(usual.low, modes)).all() and (low < usual.low).any()
+    assert (high == np.maximum(usual.high, modes)).all() and (high > usual.high).any()
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_rows_without_finite_quantiles_have_intervals_around_their_point(bad: float) -> None:
     truth, predicted = simulated(0, 400, "normal")

@@ -210,6 +210,7 @@ def test_a_verdict_is_never_written_by_hand(tmp_path: Path, claims: str, words: 
         read_fidelity(written(tmp_path, [GOOD], claims))
 
 
+@pytest.mark.integration
 def test_reports_are_added_once_to_the_measurements(numtok: Shell) -> None:
     run = (
         "gen arithmetic --rows 200 --operands 2 --split test=0.3 --name sums",

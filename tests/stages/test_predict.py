@@ -317,6 +317,7 @@ def test_what_a_model_cannot_be_asked_is_told_in_one_line(
     cases: list[tuple[tuple[str, ...], int, tuple[str, ...]]] = [
         ((p1000,), 2, ("either FILE or --text",)),
         ((p1000, "a.jsonl"), 2, ("a.jsonl: file not found",)),
+        ((p1000, "t2.csv"), 2, ("t2.csv: file not found", "'t.csv'")),
         ((p1000, "t.csv"), 2, ("t.csv is a table", "Pass JSONL with texts")),
         ((*asked, "--text-field", "a"), 2, ("--text-field does not apply to --text", "Remove it")),
         ((p1000, "x.jsonl", "--text-field", "predicted"), 2, ("'predicted'", "Name the field")),

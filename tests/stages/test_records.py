@@ -207,6 +207,8 @@ def test_the_answer_of_a_rendered_row_is_its_first_target(numtok: Shell) -> None
     starts = split.number_start[split.targets[prices]]
     assert starts.tolist() == split.answer_start[split.target_row[prices]].tolist()
     assert len(starts) == len(split)
+
+
 COMMANDS = {
     "encode": ("encode", "--scheme", "xval"),
     "profile": ("profile",),
@@ -260,3 +262,26 @@ def test_fields_of_texts_cannot_be_chosen_for_features(numtok: Shell, says: Says
     for target, code, words in (((), 2, "Pass --target"), (("--target", "y"), 2, "texts")):
         ran = numtok("features", "t.jsonl", "--model", "hf:none", *target, "--drop", "x")
         says.refused(ran, code, "--drop", words)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "encode --scheme xval FILE --target price",
+        "encode --scheme xval FILE",
+        "profile FILE --target price",
+        "race FILE --target price",
+        "race FILE",
+        "table FILE --target price",
+        "features FILE --target price --model gpt2",
+        "train FILE --target price",
+        "train FILE",
+    ],
+)
+def test_a_file_that_does_not_exist_is_reported_with_the_nearest_name(
+    numtok: Shell, command: str
+) -> None:
+    write_csv("homes.csv", homes())
+    Path("artifacts").mkdir()
+    ran = numtok(*command.replace("FILE", "hoems.csv").split())
+    assert ran.code == 2 and "hoems.csv: file not found" in ran.err and "'homes.csv'" in ran.err

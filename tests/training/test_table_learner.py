@@ -66,6 +66,15 @@ def preparation(
     )
 
 
+def test_targets_outside_the_range_of_a_head_ask_for_another_normalization() -> None:
+    columns, target = table(70)
+    far = np.append(target[:-1], 1e6)
+    with pytest.raises(UsageError) as refused:
+        preparation("decoder:chronos", train=(columns, far))
+    assert "--normalize mean-scale maps 1 of 70" in str(refused.value)
+    assert str(refused.value).endswith("Use --normalize unit")
+
+
 def weights(model: torch.nn.Module) -> list[bytes]:
     return [weight.detach().numpy().tobytes() for weight in model.parameters()]
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from numtok.data.reading.first_bytes import LOOK, MARK, check_utf8, format_of
 from numtok.data.reading.streams import STDIN, is_stdin, lines, opened
-from numtok.errors import DataError, StoreError, UsageError
+from numtok.errors import DataError, StoreError, UsageError, file_not_found
 
 
 class KeyTwice(ValueError):
@@ -157,7 +157,7 @@ def json_lines(
                     yield where, line, value
     except StoreError as error:
         if isinstance(error.__cause__, FileNotFoundError):
-            raise UsageError(f"{path}: file not found. Check the path") from None
+            raise file_not_found(path) from None
         raise DataError(str(error)) from error
     except OSError as error:  # from decompression
         raise DataError(f"{shown} cannot be read: {' '.join(str(error).split())}") from error

@@ -8,7 +8,7 @@ from numtok.data.fetching.file_systems import noting_silence
 from numtok.data.reading.addresses import Address, is_address, shown_of
 from numtok.data.reading.split_rule import CALIBRATION, SPLIT_RULE, SplitRule, is_split
 from numtok.data.reading.streams import STDIN, Spool, is_stdin, is_stream, stem_of
-from numtok.errors import DataError, NumtokError, UsageError
+from numtok.errors import DataError, NumtokError, UsageError, file_not_found
 from numtok.store.artifact import DATA, FILES, MANIFEST, Output, Parent, Resolve
 from numtok.store.draft import shorten
 
@@ -18,6 +18,7 @@ _SPLIT_OF = {
     CALIBRATION: CALIBRATION,
     **dict.fromkeys(("validation", "valid", "val", "dev"), "validation"),
 }
+_TABLES = (".csv", ".tsv")
 _OTHER_DATA = (".json", ".txt", ".csv", ".tsv", ".arrow", ".gz", ".zst", ".zstd", ".bz2", ".xz")
 _PACKINGS = {"": "jsonl", ".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 FORMATS = {
@@ -171,7 +172,7 @@ def _files_below(path: Path, note: Callable[[str], None]) -> list[Path]:
 def _check_format(path: Kept) -> Kept:
     """Return the path. Raises UsageError if its format cannot be read as rows."""
     if _format_of(path) is None:
-        if path.name.endswith((".csv", ".tsv")):
+        if path.name.endswith(_TABLES):
             raise UsageError(
                 f"{path} is a table. To predict one column from others, use `numtok table`; for "
                 'text, write each row as a line {"text": "..."} of a .jsonl file'
@@ -226,8 +227,8 @@ def _readable(
 
 
 def _files_of_artifact(ref: str, split: str | None, resolve: Resolve) -> list[InputFile]:
-    if _format_of(Path(ref)):
-        raise UsageError(f"{ref}: file not found. Check the path")
+    if _format_of(Path(ref)) or ref.endswith(_TABLES):
+        raise file_not_found(ref)
     try:
         artifact = resolve(ref, kinds={DATA})
     except NumtokError as error:

@@ -8,25 +8,11 @@ from typing import Any, Literal, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from numtok.data.records.dates import date_format
 from numtok.data.records.notation import Notation, notation_of
 
 Kind = Literal["number", "date", "category", "text", "id", "constant", "empty"]
 
-_DATES = (
-    "%Y-%m-%d",
-    "%Y-%m-%dT%H:%M:%S",
-    "%Y-%m-%d %H:%M:%S",
-    "%Y-%m-%d %H:%M",
-    "%Y/%m/%d",
-    "%m/%d/%Y",
-    "%m/%d/%Y %H:%M:%S",
-    "%d/%m/%Y",
-    "%d.%m.%Y",
-    "%b %d %Y",
-    "%d %b %Y",
-    "%B %d, %Y",
-    "%b %d, %Y",
-)
 #: Codes that name a row: letters then digits, hexadecimal digests, UUIDs.
 _CODE = (
     r"^([A-Za-z]{0,6}[-_#]?[0-9]{1,18}|[0-9a-fA-F]{16,64}"
@@ -36,6 +22,8 @@ _ID_NAME = r"(?i)^(|unnamed.*|rownames?|row|index|id|.*[_ ]id|.*Id|uuid|guid|__i
 _UNIQUE = 0.95  # fraction of different values from which a column identifies rows
 _FEW, _MANY = 100, 1_000  # a category always has at most _FEW values, and never more than _MANY
 _REPEATED = 0.5  # in between, it has at most this fraction of different values
+_CODE_DIGITS = 10  # digits from which different integers may be codes, if all have as many
+_LEAST_ROWS, _YEARS = 20, 300  # rows of a numbering from 0 or 1; rows of any other, more than years
 _LONG = 40  # characters per value from which strings are text
 _WORDS = 3.0  # words per value from which strings are text
 
@@ -49,8 +37,14 @@ class ColumnKind(NamedTuple):
         Number of missing values.
     notation
         Notation of the numbers; None for other columns.
+    numbered
+        True for integers that probably name rows: they differ in almost every row, and are
+        consecutive or have many digits.
+    rounded
+        True if integers beyond 2^53 would be rounded.
     date_format
-        Format of the dates (strptime); None for other columns.
+        Format of the dates, as :func:`~numtok.data.records.dates.date_format` returns it; None for
+        other columns.
     """
 
     name: str
@@ -59,6 +53,8 @@ class ColumnKind(NamedTuple):
     missing: int
     notation: Notation | None = None
     date_format: str | None = None
+    numbered: bool = False
+    rounded: bool = False
 
     @property
     def is_feature(self) -> bool:
@@ -70,7 +66,7 @@ class ColumnKind(NamedTuple):
         """Why the column has this kind, in words."""
         values = f"{self.different:,} different value" + "s" * (self.different != 1)
         details = {
-            "number": self.notation.description if self.notation else "",
+            "number": self._number_reason,
             "date": f"written as {self.date_format}",
             "id": f"{values}: names rows, so consider --drop {self.name}",
             "constant": "the same value in every row",
@@ -80,6 +76,15 @@ class ColumnKind(NamedTuple):
         if self.missing and self.kind != "empty":
             reason += f"{', ' if reason else ''}{self.missing:,} missing"
         return reason
+
+    @property
+    def _number_reason(self) -> str:
+        parts = [self.notation.description] if self.notation and self.notation.description else []
+        if self.numbered:
+            parts.append(f"may name rows: consider --drop {self.name}")
+        if self.rounded:
+            parts.append("integers beyond 2^53 are rounded")
+        return ", ".join(parts)
 
 
 def column_of(name: str, values: "pa.Array[Any]", decimal: str = ".") -> ColumnKind:
@@ -102,20 +107,49 @@ def column_of(name: str, values: "pa.Array[Any]", decimal: str = ".") -> ColumnK
     named = pc.match_substring_regex(pa.array([name]), _ID_NAME)[0].as_py()
     if (notation := notation_of(present, decimal)) is not None:
         kind = "number"
+        plain = notation.plain(present)
+        numbered, rounded = unique and _is_numbering(plain), _is_rounded(plain)
         if different == 1 and len(present) > 1:
             kind = "constant"
-        elif unique and named and pc.all(pc.match_substring_regex(present, _CODE)).as_py():
+        elif (numbered and rounded) or (unique and named and _are_codes(present)):
             kind = "id"
-        return ColumnKind(name, kind, different, missing, notation)
-    if (form := _date_format(present)) is not None:
+        return ColumnKind(
+            name, kind, different, missing, notation, numbered=numbered, rounded=rounded
+        )
+    if (form := date_format(present)) is not None:
         return ColumnKind(name, "date", different, missing, date_format=form)
     if different == 1 and len(present) > 1:
         return ColumnKind(name, "constant", different, missing)
-    if unique and (named or pc.all(pc.match_substring_regex(present, _CODE)).as_py()):
+    if unique and (named or _are_codes(present)):
         return ColumnKind(name, "id", different, missing)
     return ColumnKind(
         name, "text" if _is_text(present, different) else "category", different, missing
     )
+
+
+def _are_codes(values: "pa.Array[Any]") -> bool:
+    return bool(pc.all(pc.match_substring_regex(values, _CODE)).as_py())
+
+
+def _is_numbering(values: "pa.Array[Any]") -> bool:
+    """Return whether different numbers [n] in the default notation are integers of many digits, or
+    consecutive integers. Years may be consecutive too, so few rows must begin at 0 or 1."""
+    if not pc.all(pc.match_substring_regex(values, r"^[0-9]+$")).as_py():
+        return False
+    lengths = pc.min_max(pc.utf8_length(values)).as_py()
+    if lengths["min"] >= _CODE_DIGITS:
+        return True
+    if lengths["max"] >= _CODE_DIGITS or len(values) < _LEAST_ROWS:
+        return False
+    ends = pc.min_max(values.cast(pa.int64())).as_py()
+    is_dense = len(values) >= _UNIQUE * (ends["max"] - ends["min"] + 1)
+    return is_dense and (ends["min"] <= 1 or len(values) > _YEARS)
+
+
+def _is_rounded(values: "pa.Array[Any]") -> bool:
+    """Return whether float64 rounds an integer among numbers [n] in the default notation."""
+    is_long = pc.match_substring_regex(values, "^[+-]?[0-9]{16,300}$")
+    return any(int(float(text)) != int(text) for text in values.filter(is_long).to_pylist())
 
 
 def _is_text(values: "pa.Array[Any]", different: int) -> bool:
@@ -127,16 +161,3 @@ def _is_text(values: "pa.Array[Any]", different: int) -> bool:
     length = pc.mean(pc.utf8_length(values)).as_py()
     words = pc.mean(pc.add(pc.count_substring(pc.utf8_trim_whitespace(values), " "), 1)).as_py()
     return not repeated and bool(length >= _LONG or words >= _WORDS)
-
-
-def _date_format(values: "pa.Array[Any]") -> str | None:
-    for form in _DATES:
-        parsed = pc.strptime(values, format=form, unit="s", error_is_null=True)
-        if not parsed.null_count:
-            return form
-    return None
-
-
-def dates_of(values: "pa.Array[Any]", form: str) -> "pa.Array[Any]":
-    """Return strings [n] in the given format as timestamps; null if missing or not a date."""
-    return pc.strptime(values, format=form, unit="s", error_is_null=True)

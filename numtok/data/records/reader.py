@@ -2,19 +2,24 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pyarrow as pa
-import pyarrow.csv
 
 from numtok.data.reading.json_lines import check_characters, json_lines
 from numtok.data.reading.streams import is_stdin
 from numtok.data.records.columns import ColumnKind, column_of
-from numtok.data.tables.file import check_names, check_width, csv_form, parsed, read_csv, read_file
+from numtok.data.tables.file import (
+    check_names,
+    check_width,
+    csv_strings,
+    parsed,
+    read_file,
+)
 from numtok.errors import DataError, UsageError, unknown
 
 #: Endings of files with records.
@@ -36,6 +41,8 @@ class Records:
         Notes on how the file was read.
     lines
         Line of each record, counted from 1; None if records are numbered instead.
+    whole
+        All records of the file, if these are only some of them. They determine the columns' kinds.
     """
 
     path: str
@@ -43,6 +50,7 @@ class Records:
     decimal: str = "."
     notes: tuple[str, ...] = ()
     lines: Sequence[int] | None = None
+    whole: "Records | None" = None
 
     def __len__(self) -> int:
         return len(self.table)
@@ -70,7 +78,9 @@ class Records:
 
     @cached_property
     def columns(self) -> dict[str, ColumnKind]:
-        """Kind of each column, keyed by name."""
+        """Kind of each column in the whole file, keyed by name."""
+        if self.whole is not None:
+            return self.whole.columns
         return {name: column_of(name, self.column(name), self.decimal) for name in self.names}
 
     def where(self, row: int) -> str:
@@ -84,13 +94,7 @@ class Records:
         lines = self.lines
         if lines is not None:
             lines = [line for line, kept in zip(lines, keep.to_pylist(), strict=True) if kept]
-        return Records(
-            path=self.path,
-            table=self.table.filter(keep),
-            decimal=self.decimal,
-            notes=self.notes,
-            lines=lines,
-        )
+        return replace(self, table=self.table.filter(keep), lines=lines, whole=self.whole or self)
 
 
 def read_records(path: str) -> Records:
@@ -123,17 +127,9 @@ def has_fields(path: str, names: Sequence[str]) -> bool:
 
 
 def _of_csv(path: str, data: bytes) -> Records:
-    names = parsed(path, data).column_names  # checks the file
-    check_names(path, names)
-    form = csv_form(data)
-    strings = dict.fromkeys(names, pa.string())
-    options = pyarrow.csv.ConvertOptions(
-        strings_can_be_null=True, column_types=strings, include_columns=names
-    )
+    table, form = csv_strings(path, data)
     notes = () if form.note is None else (form.note,)
-    return Records(
-        path=path, table=read_csv(data, options, form), decimal=form.decimal, notes=notes
-    )
+    return Records(path=path, table=table, decimal=form.decimal, notes=notes)
 
 
 def records_of(table: "pa.Table", path: str) -> Records:

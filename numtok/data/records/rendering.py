@@ -6,11 +6,10 @@ artifact has the rows in the order of the file, with their splits, and the templ
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence, Set
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -19,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from numtok import files
+from numtok.data.reading.addresses import is_address
 from numtok.data.reading.sources import as_name
 from numtok.data.reading.split_rule import SplitRule
 from numtok.data.records.reader import FORMATS, JSON_LINES, Records, has_fields, read_records
@@ -31,11 +31,12 @@ from numtok.data.records.template import (
     rendered,
     template_of,
 )
-from numtok.errors import DataError, NumtokError
+from numtok.data.tables.file import parquet_names
+from numtok.errors import DataError, NumtokError, file_not_found
 from numtok.files import Sink
 from numtok.names import join_names
+from numtok.store.access import StoreAccess
 from numtok.store.artifact import DATA, Artifact, Parent
-from numtok.store.draft import Draft
 
 Settings = TypeVar("Settings", bound=Any)
 
@@ -43,25 +44,6 @@ REVISION = 2
 _LARGEST = 1 << 31  # bytes of a file
 ROWS = "rows.parquet"
 FIELD = "field:"  # prefix of the columns that keep the fields of a record
-
-
-class DraftStore(Protocol):
-    """The methods of a store that rendering needs."""
-
-    note: Callable[[str], None]
-
-    def draft(
-        self,
-        kind: str,
-        name: str,
-        settings: Mapping[str, Any],
-        parents: Sequence[Parent],
-        command: Sequence[str],
-    ) -> AbstractContextManager[Draft | Artifact]:
-        """Yield a draft in which to make an artifact, or the artifact if it already exists."""
-
-    def resolve(self, ref: str, kinds: Set[str]) -> Artifact:
-        """Return the artifact with this REF."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,15 +96,15 @@ class Rendered:
         return list(texts.slice(0, most).to_pylist())
 
 
-def run(rendering: Rendering, store: DraftStore) -> Rendered:
+def run(rendering: Rendering, store: StoreAccess, records: Records | None = None) -> Rendered:
     """Render the rows of a file, or return the existing artifact.
 
-    The id of a row is its index among the usable records of the file, as in a table of the same
-    file. Raises UsageError for unknown fields, DataError for rows without a usable target, and
-    StoreError.
+    ``records`` are the records of the file; None to read them. The id of a row is its index among
+    the usable records, as in a table of the same file. Raises UsageError for unknown fields,
+    DataError for rows without a usable target, and StoreError.
     """
     path = rendering.path
-    records = read_records(path)
+    records = read_records(path) if records is None else records
     template, notes = template_for(rendering, records)
     usable = check_targets(records, template.targets)
     kept = np.asarray(usable.kept.to_numpy(zero_copy_only=False), np.bool_)
@@ -153,7 +135,7 @@ def run(rendering: Rendering, store: DraftStore) -> Rendered:
 
 
 def as_texts(
-    config: Settings, store: DraftStore, template: RowTemplate | None = None
+    config: Settings, store: StoreAccess, template: RowTemplate | None = None
 ) -> tuple[Settings, Rendered]:
     """Render the file that a command's settings name, and return settings that read the texts.
 
@@ -165,32 +147,47 @@ def as_texts(
     result = run(Rendering.of(config, template), store)
     for note in result.notes:
         store.note(note)
-    texts: Any = {"inputs": (str(result.artifact.path),), "text_field": "text", "split": None}
+    return reading(config, result), result
+
+
+def reading(config: Settings, rows: Rendered) -> Settings:
+    """Return the settings of a command that read rendered rows as texts."""
+    texts: Any = {"inputs": (str(rows.artifact.path),), "text_field": "text", "split": None}
     texts |= {"fields": (), "drop": ()}
     if not isinstance(config.target, str):  # a single target remains the one that is scored
         texts["target"] = ()
-    return replace(config, **texts), result
+    return replace(config, **texts)
 
 
 def is_records(inputs: Sequence[str]) -> bool:
-    """Return whether the input is a single file that may contain records."""
-    return len(inputs) == 1 and inputs[0].endswith(FORMATS) and Path(inputs[0]).is_file()
+    """Return whether the input is a single file that may contain records.
+
+    Raises UsageError if it is a CSV file that does not exist; other inputs may be folders,
+    addresses or REFs.
+    """
+    if len(inputs) != 1 or not inputs[0].endswith(FORMATS):
+        return False
+    path = Path(inputs[0])
+    if path.suffix == ".csv" and not is_address(inputs[0]) and not path.exists():
+        raise file_not_found(path)
+    return path.is_file()
 
 
 def has_target(inputs: Sequence[str], target: str) -> bool:
     """Return whether the input is a file of records with a field of this name.
 
-    Rows of JSON Lines and Parquet files without the field are texts, with targets as spans.
+    Rows of JSON Lines and Parquet files without the field are texts, with targets as spans. Raises
+    the same error as :func:`is_records`.
     """
     if not is_records(inputs):
         return False
     [path] = inputs
     if path.endswith(JSON_LINES):
         return has_fields(path, [target])
-    return path.endswith(".csv") or target in read_records(path).names
+    return path.endswith(".csv") or target in parquet_names(path)
 
 
-def template_in(inputs: Sequence[str], store: DraftStore) -> RowTemplate | None:
+def template_in(inputs: Sequence[str], store: StoreAccess) -> RowTemplate | None:
     """Return the template of rendered rows that are the only input; None for other inputs."""
     if len(inputs) != 1 or Path(inputs[0]).is_file():
         return None
@@ -227,7 +224,7 @@ def _command(rendering: Rendering, template: RowTemplate) -> list[str]:
 
 
 def with_new_rows(
-    rows: Artifact, records: Records, store: DraftStore, *, split: str, repeated: str | None
+    rows: Artifact, records: Records, store: StoreAccess, *, split: str, repeated: str | None
 ) -> Artifact:
     """Return rendered rows with ``records`` appended as another split, for models that are fitted
     to the stored rows and predict the new ones.
@@ -250,7 +247,7 @@ def with_new_rows(
     settings = {"stage": "render", "revision": REVISION, "split": split, "repeated": repeated}
     name, parents = rows.name, [rows.as_parent()]
     with store.draft(DATA, name, settings, parents, ["numtok", "predict"]) as draft:
-        assert isinstance(draft, Draft)  # the store of new rows is temporary
+        assert not isinstance(draft, Artifact)  # the store of new rows is temporary
         counts = _write(draft.path, pa.concat_tables([stored, added]))
         return draft.publish(counts, {})
 

@@ -1,10 +1,12 @@
 """Splits of the records of a file, the same for every stage that reads the file."""
 
+from dataclasses import replace
+from operator import itemgetter
+
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from numtok.data.reading.split_rule import SPLIT_RULE, TRAIN, SplitRule, is_split
-from numtok.data.records.columns import dates_of
+from numtok.data.records.dates import date_format, dates_of, iso_texts
 from numtok.data.records.reader import Records
 from numtok.errors import DataError, UsageError, unknown
 
@@ -27,7 +29,11 @@ def splits_of(records: Records, rule: SplitRule | None) -> list[str]:
     if rule.by not in records.names:
         known = filter(None, records.names)
         raise UsageError(f"{records.path}: {unknown('field of --split', rule.by, known)}")
-    return [rule.split_at(value) for value in in_order(records, rule.by).to_pylist()]
+    values = in_order(records, rule.by).to_pylist()
+    if (form := records.columns[rule.by].date_format) is not None:
+        starts = {name: _as_date(start, form) for name, start in rule.starts.items()}
+        rule = replace(rule, starts=dict(sorted(starts.items(), key=itemgetter(1))))
+    return [rule.split_at(value) for value in values]
 
 
 def in_order(records: Records, name: str) -> "pa.Array":
@@ -35,10 +41,17 @@ def in_order(records: Records, name: str) -> "pa.Array":
     column = records.columns[name]
     if column.date_format is None:
         return records.plain(name)
-    dates = dates_of(records.column(name), column.date_format)
-    midnight = pc.equal(dates, pc.floor_temporal(dates, unit="day"))
-    form = "%Y-%m-%d" if pc.all(midnight).as_py() else "%Y-%m-%dT%H:%M:%S"
-    return pc.strftime(dates, format=form)
+    return iso_texts(dates_of(records.column(name), column.date_format))
+
+
+def _as_date(start: str, form: str) -> str:
+    """Return the first value of a split as :func:`in_order` returns dates. It is written in the
+    format of its column, or in any other; years, months and other strings are unchanged."""
+    value = pa.array([start])
+    for each in (form, date_format(value)):
+        if each is not None and not (dates := dates_of(value, each)).null_count:
+            return str(iso_texts(dates)[0])
+    return start
 
 
 def _own_splits(records: Records) -> list[str]:

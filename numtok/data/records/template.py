@@ -188,10 +188,21 @@ def check_targets(records: Records, targets: Sequence[str]) -> UsableTargets:
 
 
 def proposals(columns: Sequence[ColumnKind], template: RowTemplate) -> list[str]:
-    """Return notes on fields of the text that look like ids of rows."""
-    ids = [each for each in columns if each.kind == "id" and each.name in template.fields]
-    return [
-        f"{each.name!r} has a different value in almost every row. If it only names rows, leave it "
-        f"out: --drop {each.name}"
-        for each in ids
-    ]
+    """Return notes on fields of the text that look like ids of rows, or that would be rounded."""
+    notes = []
+    for column in columns:
+        if column.name not in template.fields:
+            continue
+        rounded = "integers beyond 2^53, which are rounded" if column.rounded else ""
+        if column.kind == "id" or column.numbered:
+            more = f" and {rounded}" if rounded else ""
+            notes.append(
+                f"{column.name!r} has a different value in almost every row{more}. If it only "
+                f"names rows, leave it out: --drop {column.name}"
+            )
+        elif rounded:
+            notes.append(
+                f"{column.name!r} has {rounded}. If they are names, leave it out: --drop "
+                f"{column.name}"
+            )
+    return notes

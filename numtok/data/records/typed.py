@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from numtok.data.records.columns import column_of, dates_of
+from numtok.data.records.columns import column_of
+from numtok.data.records.dates import dates_of
 from numtok.data.records.reader import JSON_LINES, read_records
 from numtok.data.tables.file import csv_form, parsed
 

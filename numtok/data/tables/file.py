@@ -1,8 +1,10 @@
 """Read a user's table from a CSV or Parquet file."""
 
+import csv
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +14,7 @@ import pyarrow.parquet as pq
 
 from numtok import files
 from numtok.data.reading.first_bytes import check_utf8
-from numtok.errors import DataError, UsageError
+from numtok.errors import DataError, UsageError, file_not_found
 
 FORMATS = (".csv", ".parquet")
 _ROW = re.compile("Row #([0-9]+)")  # in Arrow's messages, which count the header as the first
@@ -32,10 +34,11 @@ def read_file(path: Path) -> bytes:
 
     Raises UsageError if the file is missing, and DataError if it is larger than 2 GiB.
     """
+    if not path.exists():
+        raise file_not_found(path)
     if not path.is_file():
-        what = "not a regular file" if path.exists() else "file not found"
-        what = "this is a folder. Name a file in it" if path.is_dir() else f"{what}. Check the path"
-        raise UsageError(f"{path}: {what}")
+        what = "this is a folder" if path.is_dir() else "not a regular file"
+        raise UsageError(f"{path}: {what}. Name a file")
     if (size := path.stat().st_size) > _MOST:
         raise DataError(f"{path} must have at most {_MOST:,} bytes (got {size:,})")
     return files.read_bytes(path, _MOST)
@@ -77,19 +80,64 @@ def parsed(path: str, data: bytes, words: Sequence[str] = ()) -> "pa.Table":
     The CSV columns ``words`` are read as strings. Empty fields and words such as NA, NaN and null
     are missing values, even in string columns (Arrow's rule).
     """
-    try:
+    with _naming(path):
         if path.endswith(".parquet"):
             file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
             check_width(path, file.metadata.num_columns)
             return file.read()
-        if not data.strip():
-            raise DataError(f"{path} is empty. A table needs a header and rows")
-        check_utf8(data, path)
-        check_width(path, _width(data))
+        _check_csv(path, data)
         strings = dict.fromkeys(words, pa.string())
         table = read_csv(data, _options(column_types=strings), csv_form(data))
         _ = table.column_names  # raises if a name is not UTF-8
         return table
+
+
+def csv_strings(path: str, data: bytes) -> "tuple[pa.Table, CsvForm]":
+    """Parse the bytes of a CSV file as columns of strings, in which missing values are null.
+
+    Raises DataError if they are invalid, or if two columns have the same name.
+    """
+    with _naming(path):
+        _check_csv(path, data)
+        form = csv_form(data)
+        names = _header(data, form)
+        table = read_csv(data, _options(column_types=dict.fromkeys(names, pa.string())), form)
+        names = table.column_names
+        check_names(path, names)
+        if not all(map(pa.types.is_string, table.schema.types)):  # of an unusual header
+            strings = dict.fromkeys(names, pa.string())
+            table = read_csv(data, _options(column_types=strings), form)
+        return table, form
+
+
+def parquet_names(path: str) -> list[str]:
+    """Return the names of a Parquet file's columns. Raises DataError if it is invalid."""
+    with _naming(path):
+        return list(pq.read_schema(path).names)
+
+
+def _header(data: bytes, form: CsvForm) -> list[str]:
+    """Return the names in the first line, if it is a whole header."""
+    match = _HEADER.match(data)
+    line = b"" if match is None else match[1]
+    with suppress(csv.Error):
+        text = line.decode("utf-8-sig", errors="replace")
+        return next(csv.reader([text], delimiter=form.separator), [])
+    return []
+
+
+def _check_csv(path: str, data: bytes) -> None:
+    if not data.strip():
+        raise DataError(f"{path} is empty. A table needs a header and rows")
+    check_utf8(data, path)
+    check_width(path, _width(data))
+
+
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """Turn errors of a parser in the block into a DataError that names the file."""
+    try:
+        yield
     except UnicodeDecodeError as error:
         raise DataError(
             f"{path}: the name of a column is not UTF-8. Save the file as UTF-8"

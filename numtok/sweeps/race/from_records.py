@@ -85,7 +85,8 @@ def _entered(config: Config, store: Store, progress: Progress) -> Entered:
     text_preset, table_preset = _presets(config.preset)
     schemes, heads = _named(config.schemes)
     settings = replace(config, split=rule, schemes=tuple(schemes), preset=text_preset, models=())
-    texts, rendered = rendering.as_texts(settings, store)
+    rendered = rendering.run(rendering.Rendering.of(settings), store, records)
+    texts = rendering.reading(settings, rendered)
     entered = enter_texts(texts, store, progress, rendered_from=path)
     check_varies(path, name, _targets_by_split(rendered.artifact, name))
     verdicts, entries = entered.verdicts, entered.entries
@@ -103,6 +104,7 @@ def _entered(config: Config, store: Store, progress: Progress) -> Entered:
                 on_error=config.on_error,
             ),
             store,
+            records,
         )
         tables[COLUMNS] = made.artifact
         target = FieldSummary.of_column(name, _trained_targets(made.artifact))

@@ -49,6 +49,8 @@ def enter_texts(
         ),
         store,
         lambda what, done, total, rows: progress(RaceProgress("", what, done, total)),
+        # Other fields of records may be many, and their columns are described already.
+        about=None if rendered_from is None else config.target,
     )
     shown = rendered_from or ", ".join(config.inputs)
     if not profiled.numbers:

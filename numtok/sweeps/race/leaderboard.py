@@ -54,6 +54,8 @@ class Contestant(msgspec.Struct, frozen=True, kw_only=True):
         Planned seconds per step (or epoch), and the learning rate; None for a baseline.
     costs
         Mean training costs over the seeds; None for a baseline.
+    models, reports, seed_skills
+        REFs of the model and of the report of each seed, and the skill of each seed on this split.
     """
 
     label: str
@@ -70,6 +72,18 @@ class Contestant(msgspec.Struct, frozen=True, kw_only=True):
     costs: ExperimentCosts | None = None
     models: list[str] = []
     reports: list[str] = []
+    seed_skills: list[float] = []
+
+    @property
+    def best_seed(self) -> int:
+        """Index of the seed with the highest skill; in a tie, the first."""
+        return self.seed_skills.index(max(self.seed_skills))
+
+    @property
+    def beats_median(self) -> bool:
+        """True if the skill and its interval, if known, are above 0."""
+        least = self.skill.value if self.skill.low is None else self.skill.low
+        return least is not None and least > 0
 
 
 class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,14 +115,20 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
         """Return the entry with this label."""
         return next(entry for entry in self.places if entry.label == label)
 
+    @property
+    def beats_median(self) -> bool:
+        """True if a model is significantly better than the median."""
+        return any(model.is_model and model.beats_median for model in self.places)
+
 
 class Finalist(NamedTuple):
-    """A model in the last round, with the evaluation of each seed."""
+    """A model in the last round, with the evaluation and the skill of each seed."""
 
     label: str
     pace: float
     rate: float
     evaluations: list[Evaluation]
+    skills: list[float]
 
 
 def leaderboard(
@@ -161,6 +181,7 @@ def leaderboard(
             costs=costs_of(finalist.evaluations),
             models=[evaluation.report.model for evaluation in finalist.evaluations],
             reports=[evaluation.ref for evaluation in finalist.evaluations],
+            seed_skills=finalist.skills,
         )
         for finalist in finalists
     ]

@@ -25,6 +25,9 @@ FORMAT = 1
 ETA = 3  # one in ETA candidates advances
 _SAFE = 0.9  # fraction of the remaining time that is planned; validation runs come on top
 _LAST = 0.5  # fraction of the training time for the last round
+#: Evaluations of each model of the last round, in addition to validation: on the calibration rows
+#: of its intervals, and on the test split. Each counts as long as a run without its training.
+_EVALUATIONS = 2
 #: Fewest steps of the median candidate in the first round; fewer show no differences.
 LEAST = {"steps": 60, "epochs": 5}
 
@@ -181,10 +184,12 @@ class Time(NamedTuple):
     beside: float
     jobs: int
 
-    def training(self, runs: int) -> float:
-        """Return the total seconds that remain for training if there are ``runs`` runs. At least
-        half of the time remains."""
-        return max(0.5, _SAFE - runs * self.beside / (self.seconds * self.jobs)) * (
+    def training(self, runs: Sequence[int]) -> float:
+        """Return the total seconds that remain for training if there are this many ``runs`` in each
+        round, including the last, whose models are evaluated further. At least half of the time
+        remains."""
+        times = sum(runs) + _EVALUATIONS * runs[-1]
+        return max(0.5, _SAFE - times * self.beside / (self.seconds * self.jobs)) * (
             self.seconds * self.jobs
         )
 
@@ -195,11 +200,11 @@ def seconds_of(time: Time, sizes: Sequence[int], seeds: int, rates: int = 1) -> 
     The last round gets half of the training time, and the others share the rest equally. A run of
     the last round is at least as long as a run of the round before it.
 
-    >>> seconds_of(Time(1200, beside=5, jobs=1), [18, 6, 3], seeds=2)
-    [12.916666666666666, 38.75, 77.5]
+    >>> seconds_of(Time(1200, beside=3, jobs=1), [18, 6, 3], seeds=2)
+    [13.25, 39.75, 79.5]
     """
     runs = _runs_of(sizes, seeds, rates)
-    total = time.training(sum(runs))
+    total = time.training(runs)
     if len(sizes) == 1:
         return [total / runs[0]]
     each = (1 - _LAST) * total / (len(sizes) - 1)
@@ -249,7 +254,7 @@ def shortened(
     """
     runs = _runs_of([later.size for later in rounds], seeds, 1)
     planned = sum(count * later.seconds for count, later in zip(runs, rounds, strict=True))
-    factor = time.training(sum(runs)) / planned
+    factor = time.training(runs) / planned
     return [
         Round(
             later.size,

@@ -47,7 +47,7 @@ from numtok.sweeps.runs import Run, RunUnit, Side, with_threads
 from numtok.training.device import device_of
 from numtok.training.trained_table import FittingRecipe
 
-REVISION = 7
+REVISION = 8
 _LONG = 1200.0  # seconds from which the last round has three finalists instead of two
 _MEASURING = 0.15  # fraction of the time to measure all paces
 _PREPARING = 0.25  # fraction of the time to measure paces and to encode the data for that

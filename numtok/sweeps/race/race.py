@@ -12,10 +12,11 @@ from functools import partial
 
 import msgspec
 
+from numtok.data.records.reader import FORMATS
 from numtok.declaration import command_line
 from numtok.errors import UsageError
 from numtok.evaluation.report_files import ReportPredictions
-from numtok.reports import Figure
+from numtok.reports import INTERVAL_LEVEL, Figure
 from numtok.settings.race import Config as Config
 from numtok.store.engines.engine import connected
 from numtok.store.store import Store
@@ -25,7 +26,7 @@ from numtok.sweeps.race.entrants import Encodings, Entered
 from numtok.sweeps.race.from_records import COLUMNS, enter_records, is_records
 from numtok.sweeps.race.from_table import enter_table, is_stored_table
 from numtok.sweeps.race.from_texts import enter_texts
-from numtok.sweeps.race.leaderboard import CHEAPER, Leaderboard
+from numtok.sweeps.race.leaderboard import CHEAPER, Contestant, Leaderboard
 from numtok.sweeps.race.plan import PLAN, Expected, Plan, Progress, RaceProgress, expected
 from numtok.sweeps.race.planning import Planning, finalists_of, rates_of, time_of
 from numtok.sweeps.race.rounds import RoundResult, Rounds
@@ -59,7 +60,8 @@ class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
         Leaderboards of the last round: on the validation split, which decides the winner, and on
         the test split.
     winner, model
-        Label of the winner, and the REF of its model with the first seed.
+        Label of the winner, and the REF of its model with the seed that has the highest skill on
+        the validation split.
     reasons
         Three sentences about the winner.
     close_calls
@@ -161,7 +163,7 @@ def _raced(
         replan=partial(planning.replanned, plan=plan, stored=stored, deadline=deadline),
     )
     rounds, validation, board = race.run()
-    model = board.place(board.winner).models[0]
+    model = board.place(board.winner).models[validation.place(board.winner).best_seed]
     return msgspec.structs.replace(
         result,
         plan=stored.ref,
@@ -173,7 +175,7 @@ def _raced(
         model=model,
         reasons=reasons_of(validation, board, plan, entered.verdicts),
         close_calls=list(close_calls(rounds, plan, race.read)),
-        commands=[*_commands(config, entered, model), *_baseline_command(config, entered, board)],
+        commands=_commands(config, entered, model, board),
         failed={label: str(problem) for label, problem in race.failed},
     )
 
@@ -223,22 +225,20 @@ def _introduced(config: Config, side: Side, entered: Entered) -> RaceResult:
     )
 
 
-def _commands(config: Config, entered: Entered, model: str) -> list[str]:
+def _commands(config: Config, entered: Entered, model: str, board: Leaderboard) -> list[str]:
+    """Return the commands of the result; that of the baseline only if no model is better."""
     again = ["numtok", "race", *command_line(config, changed=True)]
-    queries = {"records": [config.inputs[0]], "rows of a table": ["FILE.csv"]}
-    query = queries.get(entered.kind, ["--text", "... [?] ..."])
-    return [shlex.join(again), shlex.join(["numtok", "predict", model, *query])]
-
-
-def _baseline_command(config: Config, entered: Entered, board: Leaderboard) -> list[str]:
-    """Return the command that predicts with the best baseline, unless a model is better."""
+    query = ["--text", "... [?] ..."]
+    if entered.kind != "rows of text":  # each row has one target
+        ending = next(filter(config.inputs[0].endswith, FORMATS), ".csv")
+        query = [f"NEW{ending}", "--interval", str(INTERVAL_LEVEL)]
+    commands = [shlex.join(again), shlex.join(["numtok", "predict", model, *query])]
     low = board.place(board.winner).over_baseline.low
-    if low is not None and low > 0:
-        return []
-    tables = [entered.tables[name] for name in ("", COLUMNS) if name in entered.tables]
-    data = [*tables, *([] if entered.records is None else [entered.records])]
-    file = config.inputs[0] if entered.kind == "records" else "FILE.csv"
-    return command_for(board.baseline, data, file)
+    if low is None or low <= 0:
+        tables = [entered.tables[name] for name in ("", COLUMNS) if name in entered.tables]
+        rows = [] if entered.records is None else [entered.records]
+        commands += command_for(board.baseline, [*tables, *rows], query)
+    return commands
 
 
 def close_calls(
@@ -277,7 +277,7 @@ def reasons_of(
     validation split, and which other candidates took part."""
     return [
         _worth(test, plan),
-        _why_chosen(validation),
+        " ".join([_why_chosen(validation), *_which_seed(validation.place(validation.winner))]),
         _others(test, plan, verdicts),
     ]
 
@@ -289,6 +289,18 @@ def _worth(board: Leaderboard, plan: Plan) -> str:
     skill, value = winner.over_baseline, winner.over_baseline.value
     if value is None:
         return f"The baseline {board.baseline} makes no error {on}: use it."
+    if not board.beats_median:
+        baseline = board.place(board.baseline)
+        remedy = (
+            f"Use the best baseline, {baseline.label} (skill {_interval(baseline.skill)})"
+            if baseline.beats_median
+            else "Predict the median"
+        )
+        return (
+            f"No model is better than predicting the median {on}: the skill of {winner.label}, the "
+            f"chosen model, is {_interval(winner.skill)} ({seeds}). {remedy}, or increase "
+            "--minutes."
+        )
     if skill.low is None or skill.high is None or skill.low <= 0 <= skill.high:
         return (
             f"{winner.label} and {board.baseline}, the best baseline, do not differ significantly "
@@ -313,13 +325,17 @@ def _why_chosen(board: Leaderboard) -> str:
     rivals = [entry for entry in board.places if entry.is_model and entry.label != winner.label]
     tied = [entry.label for entry in rivals if entry.tied]
     if tied:
-        rival = "it is" if len(tied) == 1 else "they are"
-        rule = (
-            f"its steps are at least {1 - CHEAPER:.0%} cheaper than those of {board.best}"
-            if winner.label != board.best
-            else f"{rival} not at least {1 - CHEAPER:.0%} cheaper per step"
+        ties = f"On the validation split {winner.label} ties with {', '.join(tied)}"
+        if winner.label != board.best:
+            return (
+                f"{ties}. It was chosen because its steps are at least {1 - CHEAPER:.0%} cheaper "
+                f"than those of {board.best}, which has the highest skill."
+            )
+        return (
+            f"{ties}. It was chosen for the highest skill "
+            f"({_interval(winner.skill)}); no tied model is at least {1 - CHEAPER:.0%} cheaper per "
+            "step."
         )
-        return f"On the validation split it ties with {', '.join(tied)}; it won because {rule}."
     if not rivals:
         return "No other model finished the last round."
     scored = [entry for entry in rivals if entry.skill.value is not None]
@@ -331,6 +347,16 @@ def _why_chosen(board: Leaderboard) -> str:
         f"On the validation split it leads the runner-up, {nearest.label}, by "
         f"{_interval(nearest.behind)} in skill."
     )
+
+
+def _which_seed(winner: Contestant) -> Iterator[str]:
+    """Say which seed's model is returned, if there are several."""
+    if len(winner.seed_skills) > 1:
+        best = winner.best_seed
+        yield (
+            f"Of its {len(winner.seed_skills)} seeds, seed {best} has the highest skill there "
+            f"({winner.seed_skills[best]:.3f}); its model is the one to use."
+        )
 
 
 def _others(board: Leaderboard, plan: Plan, verdicts: Sequence[Verdict]) -> str:

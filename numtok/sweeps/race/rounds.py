@@ -204,17 +204,18 @@ class Rounds:
     def _board(
         self, entries: Sequence[RaceEntry], baselines: Rivals | None, winner: str | None
     ) -> Leaderboard:
-        finalists = [
-            Finalist(
-                entry.candidate.label,
-                entry.candidate.pace,
-                entry.trials[0].rate,
-                sorted(
-                    (trial.evaluation for trial in entry.trials), key=lambda each: each.report.seed
-                ),
+        finalists = []
+        for entry in entries:
+            trials = sorted(entry.trials, key=lambda trial: trial.evaluation.report.seed)
+            finalists.append(
+                Finalist(
+                    entry.candidate.label,
+                    entry.candidate.pace,
+                    trials[0].rate,
+                    [trial.evaluation for trial in trials],
+                    [trial.skill for trial in trials],
+                )
             )
-            for entry in entries
-        ]
         return leaderboard(finalists, baselines, self.plan.guesses, self._predictions, winner)
 
     def read(self, report: str) -> ReportPredictions:

@@ -106,8 +106,9 @@ def test_a_sweep_of_many_test_sets_has_tables_of_all_and_charts_of_some(tmp_path
 
 def test_a_race_says_what_was_chosen_why_and_what_was_not(tmp_path: Path) -> None:
     page = of_race(tmp_path)
-    assert page.title.startswith("xval, chosen of 3 candidates for ")
+    assert page.title.startswith("xval, chosen from 3 candidates for ")
     assert "less error than mean" in page.lead
+    assert page.following is not None and page.following[1].startswith("numtok predict ")
     tables = {part.title: part for part in parts(page) if isinstance(part, Sheet)}
     board, costs, errors, rounds, fields, verdicts = tables.values()
     assert [row[0] for row in board.rows] == ["xval *", "p1000", "(mean)", "(median)"]

@@ -4,17 +4,21 @@ import gzip
 import json
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from numtok.data.reading.split_rule import SplitRule
 from numtok.data.records.columns import column_of
+from numtok.data.records.dates import date_format, dates_of, iso_texts
 from numtok.data.records.notation import notation_of, usual_notation
 from numtok.data.records.reader import has_fields, read_records
 from numtok.data.records.splits import in_order, splits_of
+from numtok.data.records.template import proposals, template_of
 from numtok.data.records.typed import date_parts, typed_columns
 from numtok.errors import DataError, UsageError
+from numtok.sweeps.race.splitting import split_of_records
 
 
 @pytest.mark.parametrize(
@@ -58,6 +62,8 @@ def test_a_notation_must_read_every_value_unless_most_count() -> None:
         ("sold", ["2024-01-31", "2023-12-01"], "date"),
         ("sold", ["Jun 12 1998", "Aug 07 1998", None], "date"),
         ("sold", ["31/12/2020", "01/02/2021"], "date"),
+        ("sold", ["2013-02-28T22:11:09Z", None], "date"),
+        ("sold", ["Thu Feb 28 22:11:09 +0000 2013"], "date"),
         ("same", ["a", "a", "a"], "constant"),
         ("none", [None, None], "empty"),
         ("flag", ["true", "false", "true"], "category"),
@@ -65,6 +71,40 @@ def test_a_notation_must_read_every_value_unless_most_count() -> None:
 )
 def test_kinds_of_columns(name: str, values: list[str], kind: str) -> None:
     assert column_of(name, pa.array(values, pa.string())).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("values", "numbered", "rounded"),
+    [
+        ([f"{307_000_000_000_000_001 + 7**5 * row}" for row in range(50)], True, True),
+        ([f"{4_917_000_000 + 7919 * row}" for row in range(50)], True, False),
+        ([f"{row}" for row in range(1, 51)], True, False),
+        ([f"{row}" for row in range(700, 1100)], True, False),
+        ([f"{year}" for year in range(1950, 2020)], False, False),
+        ([f"{5 * row**3}" for row in range(50)], False, False),
+        (["307000000000000001", "307000000000000002"] * 20, False, True),
+        ([f"{row}.5" for row in range(50)], False, False),
+        (["9007199254740992", "18014398509481984"] * 20, False, False),
+    ],
+)
+def test_integers_that_may_name_rows(values: list[str], numbered: bool, rounded: bool) -> None:
+    column = column_of("n", pa.array(values))
+    assert (column.numbered, column.rounded) == (numbered, rounded)
+    assert column.kind == ("id" if numbered and rounded else "number")
+
+
+def test_integers_that_may_name_rows_are_proposed_for_removal(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    rows = [f"{307_000_000_000_000_001 + row},{row + 1},{row**2},{row}" for row in range(50)]
+    path.write_text("\n".join(["code,n,square,y", *rows]) + "\n")
+    records = read_records(str(path))
+    notes = proposals(list(records.columns.values()), template_of(records, ["y"]))
+    assert [("--drop code" in note, "2^53" in note) for note in notes] == [
+        (True, True),
+        (False, False),
+    ]
+    assert "--drop n" in notes[1]
+    assert not proposals(list(records.columns.values()), template_of(records, ["y"], ["square"]))
 
 
 def test_json_records_keep_literals_and_flatten_objects(tmp_path: Path) -> None:
@@ -135,6 +175,52 @@ def test_splits_by_a_date_follow_the_calendar(tmp_path: Path) -> None:
         splits_of(records, SplitRule.parse("by=wehn,test=1"))
 
 
+@pytest.mark.parametrize(
+    ("written", "utc"),
+    [
+        ("2013-02-28T22:11:09Z", "2013-02-28T22:11:09"),
+        ("2013-02-28 22:11:09+00:00", "2013-02-28T22:11:09"),
+        ("2013-02-28T22:11:09-0330", "2013-03-01T01:41:09"),
+        ("2013-02-28T22:11Z", "2013-02-28T22:11:00"),
+        ("2013-02-28 22:11:09 UTC", "2013-02-28T22:11:09"),
+        ("2013-02-28 22:11:09.123", "2013-02-28T22:11:09.123000"),
+        ("2013-02-28T22:11:09.123456789z", "2013-02-28T22:11:09.123456"),
+        ("Fri Mar 01 00:11:09 +0200 2013", "2013-02-28T22:11:09"),
+        ("28.02.2013 22:11", "2013-02-28T22:11:00"),
+    ],
+)
+def test_timestamps_are_read_in_utc(written: str, utc: str) -> None:
+    values = pa.array([written, None])
+    form = date_format(values)
+    assert form is not None
+    assert iso_texts(dates_of(values, form)).to_pylist() == [utc, None]
+
+
+@pytest.mark.parametrize("value", ["2013-02-30T22:11Z", "2013-02-28T25:00Z", "at 2013-02-28", "1"])
+def test_invalid_timestamps_are_not_dates(value: str) -> None:
+    assert date_format(pa.array(["2013-02-28", value])) is None
+
+
+def test_rows_with_time_zones_are_split_in_time_order(tmp_path: Path) -> None:
+    path = tmp_path / "tweets.csv"
+    path.write_text(
+        "at,y\n2013-03-01T00:30:00+02:00,1\n2013-02-28T22:45:00Z,2\n2013-02-28T19:00:00-04:00,3\n"
+    )
+    records = read_records(str(path))
+    rule = SplitRule.parse("by=at,validation=2013-03-01T00:45:00+02:00,test=2013-02-28 22:50:00Z")
+    assert splits_of(records, rule) == ["train", "validation", "test"]
+    table, _ = typed_columns(str(path), path.read_bytes())
+    days = date_parts(table["at"].combine_chunks())["days"]
+    assert np.diff(days.to_numpy() * 24 * 60) == pytest.approx([15.0, 15.0], abs=1e-4)
+
+
+def test_a_race_splits_rows_with_time_zones_by_time(tmp_path: Path) -> None:
+    path = tmp_path / "tweets.csv"
+    path.write_text("at,y\n" + "".join(f"2013-02-{d:02d}T22:11:09Z,{d}\n" for d in range(1, 29)))
+    rule = split_of_records(read_records(str(path)), "y").rule
+    assert rule is not None and rule.startswith("by=at,")
+
+
 def test_own_splits_are_checked(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("split,y\ntest,1\n,2\n")
@@ -157,3 +243,23 @@ def test_dates_become_numbers(tmp_path: Path) -> None:
         "weekday": [3.0, 4.0],
         "days": [18627.0, 18628.0],
     }
+
+
+def test_kinds_are_those_of_the_whole_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('x,y\n"1,200",1\n7,2\n8,\n')
+    records = read_records(str(path))
+    some = records.take(pa.array([False, True, True])).take(pa.array([True, False]))
+    assert some.columns == records.columns
+    assert some.columns["y"].missing == 1 and some.plain("x").to_pylist() == ["7"]
+
+
+@pytest.mark.parametrize(
+    "header", ["a,b", '"a",b', "\ufeffa,b", "\n\na,b", '"a\n1",b', " a,b", "NA,b"]
+)
+def test_columns_of_a_csv_are_strings_with_any_header(tmp_path: Path, header: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"{header}\n007,1.50\n,true\n", encoding="utf-8")
+    records = read_records(str(path))
+    assert records.column(records.names[0]).to_pylist() == ["007", None]
+    assert records.column("b").to_pylist() == ["1.50", "true"]

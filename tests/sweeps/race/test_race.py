@@ -16,6 +16,8 @@ import pytest
 from numtok.cli.output.pages.race import race_page
 from numtok.cli.output.printing import Format
 from numtok.cli.output.race import Watching, introduction, print_race, standings_table, summary
+from numtok.data.records import reader
+from numtok.data.tables.file import csv_strings
 from numtok.errors import DataError, StoreError, UsageError
 from numtok.evaluation.report_files import read
 from numtok.reports import REPORT
@@ -137,7 +139,11 @@ def test_texts_race_in_rounds_to_a_choice(texts: tuple[Path, RaceResult]) -> Non
     assert all(len(one.models) == len(one.reports) == 2 for one in models)
     assert {one.label for one in board.places if not one.is_model} >= {"mean", "median", "linear"}
     assert board.place(board.baseline).over_baseline.value == 0
-    assert result.model in board.place(board.winner).models
+    assert result.validation is not None
+    chosen = result.validation.place(board.winner)
+    best = int(np.argmax(chosen.seed_skills))
+    assert result.model == chosen.models[best] == board.place(board.winner).models[best]
+    assert f"seed {best} has" in result.reasons[1]
     assert len(result.reasons) == 3
     assert [count(folder, kind) for kind in (RACE, ENCODED, REPORT)] == [2, 5, 14]
     first = result.rounds[0].skills
@@ -156,6 +162,9 @@ def test_a_table_races_with_boosted_trees_beside(table: tuple[Path, RaceResult])
     trees = {"boosted", "tuned boosting", "tabular"}
     assert baselines - {"tabicl"} == {"mean", "median", "linear", *trees}
     assert board.baseline in trees  # y is no sum
+    again, predicts = result.commands
+    assert predicts == f"numtok predict {result.model} NEW.csv --interval 0.9"
+    assert "--minutes 1 " in again
     assert result.planned is not None and {each.unit for each in result.planned.candidates} == {
         "epochs"
     }
@@ -188,10 +197,11 @@ def test_columns_and_texts_race_on_the_same_rows(tmp_path: Path) -> None:
     assert board is not None and board.numbers == result.rows[2]
     assert len({entry.skill.n for entry in board.places}) == 1
     assert {"boosted", "linear", "mean"} <= {one.label for one in board.places if not one.is_model}
-    assert str(path) in result.commands[1]
+    assert "NEW.csv --interval 0.9" in result.commands[1]
     words = shlex.split(result.commands[2])  # the words decide, so a baseline on them is best
     assert words[:4] == ["numtok", "predict", "--baseline", board.baseline]
-    config = PredictConfig(words[4], words[5], baseline=words[3], interval=float(words[7]))
+    assert words[5:] == ["NEW.csv", "--interval", "0.9"]
+    config = PredictConfig(words[4], str(path), baseline=words[3], interval=0.9)
     predicted = list(run_baseline(config, Store(tmp_path / "artifacts")))
     assert predicted[0] == b"note,a,y,predicted,interval_low,interval_high\n"
     assert len(predicted) == 301
@@ -338,7 +348,7 @@ def test_a_dry_run_refuses_what_the_race_refuses_before_anything_is_encoded(
         (str(late), {"target": "y"}, DataError, "'y' is 3.*split test"),
         (csv, {"target": "y", "devices": "99", "device": "cpu"}, UsageError, "--jobs"),
         (rooms(tmp_path), {"jobs": 999, "device": "cpu"}, UsageError, "--jobs 999 is too many"),
-        (csv, {"target": "y", "text_field": "y"}, UsageError, "'y' is a target"),
+        (csv, {"target": "y", "text_field": "y"}, UsageError, "the target 'y'"),
         (csv, {"target": "z"}, UsageError, "unknown field 'z'.*y"),
         (csv, {}, UsageError, "Pass --target, one of a, b, kind, y"),
         (csv, {"target": "y", "text_field": "kind", "schemes": ("mdn:2",)}, UsageError, "schemes"),
@@ -347,6 +357,33 @@ def test_a_dry_run_refuses_what_the_race_refuses_before_anything_is_encoded(
         with pytest.raises(error, match=parts):
             raced(tmp_path, path, dry_run=dry_run, **options)
     assert count(tmp_path, ENCODED) == count(tmp_path, RACE) == 0
+
+
+def test_a_file_of_records_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, reads = numbers(tmp_path), 0
+
+    def counted(*given: Any) -> Any:
+        nonlocal reads
+        reads += 1
+        return csv_strings(*given)
+
+    monkeypatch.setattr(reader, "csv_strings", counted)
+    Path(path).write_text(Path(path).read_text() + "1,2,x,soon\n")
+    split = "by=a,validation=0.5,test=1"
+    raced(tmp_path, path, target="y", split=split, on_error="skip", dry_run=True)
+    assert reads == 1
+
+
+def test_notes_on_records_are_those_on_the_target(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    lines = [f"{'always 7' if n % 2 else 'always 7 7'},{10**20 + n},{n % 9}.5" for n in range(300)]
+    path.write_text("\n".join(["words,large,y", *lines]))
+    notes = raced(tmp_path, str(path), target="y", dry_run=True).notes
+    assert not any("large" in note or "always" in note for note in notes), notes
+    lines = [line.rpartition(",")[0] + f",{3 + (n > 250)}" for n, line in enumerate(lines)]
+    path.write_text("\n".join(["words,large,y", *lines]))
+    notes = raced(tmp_path, str(path), target="y", dry_run=True).notes
+    assert any("y is one value, 3" in note for note in notes), notes
 
 
 def test_a_table_s_rows_without_a_target_are_skipped_if_asked(tmp_path: Path) -> None:

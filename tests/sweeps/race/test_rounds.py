@@ -207,6 +207,55 @@ def test_an_undefined_skill_is_not_the_next_best(race: Race) -> None:
     assert "worse" in why_chosen and "unknown" not in why_chosen
 
 
+def test_the_best_seed_has_the_highest_skill_and_is_the_first_of_equals() -> None:
+    model = contestant("a", 0.5, pace=1.0)
+    skilled = [
+        msgspec.structs.replace(model, seed_skills=[0.1, 0.3, second]) for second in (0.2, 0.3)
+    ]
+    assert [each.best_seed for each in skilled] == [1, 1]
+
+
+@pytest.mark.parametrize(("winner", "decided"), [("a", "highest skill"), ("b", "cheaper than")])
+def test_a_tie_is_explained_by_what_decided_it(race: Race, winner: str, decided: str) -> None:
+    outcome = race({"a": (10, 5, 5), "b": (20, 5, 5)}, (2, 2))
+    places = [
+        msgspec.structs.replace(one, tied=True) if one.is_model else one
+        for one in outcome.validation.places
+    ]
+    validation = msgspec.structs.replace(outcome.validation, places=places, best="a", winner=winner)
+    plan: Any = SimpleNamespace(seeds=2, candidates=[1, 2], left_out=0)
+    _, why_chosen, _ = reasons_of(validation, outcome.test, plan, [])
+    assert f"chosen {'for' if winner == 'a' else 'because'}" in why_chosen
+    assert decided in why_chosen
+
+
+@pytest.mark.parametrize(("noise", "error", "better"), [(150, 20, True), (150, 150, False)])
+def test_models_no_better_than_the_median_are_not_recommended(
+    race: Race, noise: float, error: float, better: bool
+) -> None:
+    """A baseline is recommended only if it beats the median."""
+    outcome = race({"a": (10, 5, noise), "b": (20, 40, noise)}, (2, 2))
+    plan: Any = SimpleNamespace(seeds=2, candidates=[1, 2], left_out=0)
+    assert not outcome.test.beats_median
+    skill = Figure(1 - error / 100, 0.9 - error / 100, 1.1 - error / 100, 100)
+    baseline = msgspec.structs.replace(
+        contestant("linear", 0, pace=1.0), is_model=False, skill=skill
+    )
+    board = msgspec.structs.replace(
+        outcome.test, places=[*outcome.test.places, baseline], baseline="linear"
+    )
+    worth, *_ = reasons_of(outcome.validation, board, plan, [])
+    assert worth.startswith("No model is better than predicting the median")
+    assert ("linear" in worth) is better and "increase --minutes" in worth
+
+
+def test_a_model_better_than_the_median_is_recommended(race: Race) -> None:
+    outcome = race({"a": (10, 5, 5), "b": (20, 40, 300)}, (2, 2))
+    plan: Any = SimpleNamespace(seeds=2, candidates=[1, 2], left_out=0)
+    worth, *_ = reasons_of(outcome.validation, outcome.test, plan, [])
+    assert outcome.test.beats_median and worth.startswith("a has")
+
+
 # --- intervals on the leaderboard ---------------------------------------------------------------
 
 

@@ -47,8 +47,9 @@ def cost_chart(
     panel = cost_panel(points, (COSTS[cost], metric), colours, higher=higher)
     assert panel is not None  # there are points
     text = "On the gray line, nothing is both cheaper and better (the Pareto front)."
-    if len(pareto_front(points, higher=higher)) == 1:
-        text = "One experiment is both the cheapest and the best."
+    front = pareto_front(points, higher=higher)
+    if len(front) == 1:
+        text = f"{front[0].label} is the cheapest here and has the best {metric}."
     yield PageChart(name=name, heading=f"{metric} over {COSTS[cost]}", text=text, panel=panel)
 
 

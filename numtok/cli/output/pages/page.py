@@ -106,6 +106,8 @@ class Page:
         Short line above the title, such as the command.
     lead
         Summary of the measurement in a sentence or two.
+    following
+        Label and text of the command to run next; None if there is none.
     headlines
         Values to show below the summary.
     facts
@@ -119,6 +121,7 @@ class Page:
     kicker: str
     title: str
     lead: str
+    following: tuple[str, str] | None = None
     headlines: Sequence[Headline]
     sections: Sequence[Section]
     facts: Sequence[tuple[str, str]] = ()

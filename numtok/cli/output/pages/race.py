@@ -50,13 +50,15 @@ def race_page(result: RaceResult, resolve: Resolve) -> Page:
     colours = _colours(result, board)
     return Page(
         kicker="numtok race",
-        title=f"{board.winner}, chosen of {raced} for {told}",
+        title=f"{board.winner}, chosen from {raced} for {told}"
+        if board.beats_median
+        else f"No model beats the median for {told}",
         lead=" ".join(result.reasons),
+        following=("To predict new rows:", predicts),
         headlines=list(_headlines(board)),
         sections=[*_raced(result, board, colours, resolve), *_before(result)],
         facts=[
             ("model", str(result.model)),
-            ("to predict", predicts),
             *(("with the best baseline", command) for command in baseline),
             ("again", again),
             ("plan", str(result.plan)),
@@ -113,7 +115,11 @@ def _raced(
     of_some = ""
     if left := len(result.rounds[0].reports) - len(first) if result.rounds else 0:
         of_some = f"Only the {len(first)} best of the first round are drawn ({left} are not)."
-    yield from section("cost", "Skill against cost", of_some, costs)
+    chosen = (
+        "The last round is shown on the test split. The winner was chosen on the validation split, "
+        "by skill and, in a tie, by the cost of a step."
+    )
+    yield from section("cost", "Skill against cost", f"{chosen} {of_some}".rstrip(), costs)
     text = f"One line per seed. {of_some}".rstrip()
     yield from section("learning", "Learning curves", text, learnt)
     yield from section("errors", "Errors of the last round", "First seed of each.", errors)
