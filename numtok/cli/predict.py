@@ -24,15 +24,17 @@ def command(context: typer.Context, settings: Config) -> None:
     Example: numtok predict mine-xval-nano --text "it is [?] degrees at noon"
     """
     from numtok.cli.output.progress import Count
-    from numtok.stages.predict import run
-    from numtok.sweeps.baseline_rows import run as run_baseline
 
     check = partial(check_applies, context, settings)
     store = open_store(context)
     if settings.baseline is None:
+        from numtok.stages.predict import run
+
         rows = run(settings, store, check)
     else:
-        rows = run_baseline(settings, store)
+        from numtok.sweeps import baseline_rows
+
+        rows = baseline_rows.run(settings, store)
     on_terminal = sys.stdout.isatty()
     readable = on_terminal and bool(settings.text)
     # In a terminal the lines are progress enough; a bar would be drawn between them.

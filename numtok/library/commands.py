@@ -264,10 +264,14 @@ def predict(config: PredictConfig, store: Store, quiet: bool) -> Any:
     """
     import msgspec
 
-    from numtok.stages.predict import run
-    from numtok.sweeps.baseline_rows import run as run_baseline
+    if config.baseline is None:
+        from numtok.stages.predict import run
 
-    lines = run(config, store) if config.baseline is None else run_baseline(config, store)
+        lines = run(config, store)
+    else:
+        from numtok.sweeps import baseline_rows
+
+        lines = baseline_rows.run(config, store)
     if config.file is None or not config.file.endswith(FORMATS):
         return list(map(msgspec.json.decode, lines))
     table = parsed("predictions.csv", b"".join(lines))

@@ -98,13 +98,13 @@ def run(config: Config, store: Store) -> Generator[bytes]:
     yield from with_predictions(str(config.file), list(found), names, _rows(columns))
 
 
-def command_for(baseline: str, data: Sequence[Artifact], file: str) -> list[str]:
-    """Return the command that predicts the rows of a file with a baseline, fitted to the first
-    artifact of ``data`` that it fits, as a list with one item; empty if it fits none."""
+def command_for(baseline: str, data: Sequence[Artifact], query: Sequence[str]) -> list[str]:
+    """Return the command that predicts with a baseline, fitted to the first artifact of ``data``
+    that it fits, as a list with one item; empty if it fits none. ``query`` are the words after the
+    artifact."""
     for artifact in data:
         if baseline in _names(artifact):
-            ref = f"{artifact.kind}/{artifact.ref}"
-            words = ["--baseline", baseline, ref, file, "--interval", "0.9"]
+            words = ["--baseline", baseline, f"{artifact.kind}/{artifact.ref}", *query]
             return [shlex.join(["numtok", "predict", *words])]
     return []
 

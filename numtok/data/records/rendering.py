@@ -248,7 +248,7 @@ def with_new_rows(
     settings = {"stage": "render", "revision": REVISION, "split": split, "repeated": repeated}
     name, parents = rows.name, [rows.as_parent()]
     with store.draft(DATA, name, settings, parents, ["numtok", "predict"]) as draft:
-        assert isinstance(draft, Draft)  # the store of new rows is temporary
+        assert not isinstance(draft, Artifact)  # the store of new rows is temporary
         counts = _write(draft.path, pa.concat_tables([stored, added]))
         return draft.publish(counts, {})
 

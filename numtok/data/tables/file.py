@@ -81,7 +81,7 @@ def parsed(path: str, data: bytes, words: Sequence[str] = ()) -> "pa.Table":
     The CSV columns ``words`` are read as strings. Empty fields and words such as NA, NaN and null
     are missing values, even in string columns (Arrow's rule).
     """
-    with _naming(path):
+    with _naming(path, data):
         if path.endswith(".parquet"):
             file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
             check_width(path, file.metadata.num_columns)
