@@ -37,7 +37,6 @@ from numtok.files import Sink
 from numtok.names import join_names
 from numtok.store.access import StoreAccess
 from numtok.store.artifact import DATA, Artifact, Parent
-from numtok.store.draft import Draft
 
 Settings = TypeVar("Settings", bound=Any)
 
