@@ -292,8 +292,9 @@ def test_the_era5_page_is_good_to_read(numtok: Shell, says: Says) -> None:
     says("\n".join(lines[3:15]))
     assert "The text adds 1,133 tokens per row and 272 to the vocabulary." in lines
     assert "~, and losses in large fields: estimated from 1,024 numbers per field" in lines
-    fine = "ok: bits, bpe, digits, numerologic, numvalue, triads and tst lose nothing; every number"
-    assert f"{fine} is in the range of every scheme" in " ".join(ran.out.split())
+    fine = "ok: bits, bpe, digits, numerologic, numvalue, rt,whole=3,decimals=4, triads and tst"
+    fine = f"{fine} lose nothing; every number is in the range of every scheme"
+    assert fine in " ".join(ran.out.split())
     says(lines[-1].removesuffix(str(ERA5)), "next: numtok encode --scheme fone")
 
 
@@ -318,7 +319,7 @@ def test_every_scheme_is_tried_and_plugins_too(tmp_path: Path, plugins: Path) ->
     add_plugin_folders([plugins])
     found = profile(tmp_path, texts(tmp_path / "a.jsonl", *(f"[{k}.5]" for k in range(1, 99))))
     others = [name for name in SCHEMES if not SCHEMES[name].defaults.same_tokens_as]
-    sized = {"fone": "fone,whole=2,decimals=1"}  # as encode does
+    sized = {name: f"{name},whole=2,decimals=1" for name in ("fone", "rt")}  # as encode does
     assert [scheme.scheme for scheme in found.schemes] == [sized.get(one, one) for one in others]
     # The tokens of bits, of numgpt, and, without a text, of digits.
     assert set(SCHEMES) - set(others) == {"base10", "dice", "native"}
@@ -463,16 +464,17 @@ def test_nothing_is_called_fine_that_is_not_certain(tmp_path: Path, numtok: Shel
     rows = [f"[{100 + k % 900}e{k // 900}]" for k in range(5000)]
     found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows))
     # Four digits of ud.
-    whole = ("bits", "bpe", "digits", "numerologic", "numvalue", "triads", "tst", "ud")
+    written = ("bits", "bpe", "digits", "numerologic", "numvalue")
+    whole = (*written, "rt,whole=8,decimals=0", "triads", "tst", "ud")
     assert found.lossless == tuple(sorted((*whole, *ROUNDING)))
     assert schemes(found)["p10"].fields[0].error_exact
     # One number more with four digits: the sample of 1,024 may not have it.
     found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows, "[1.234]"))
-    assert found.lossless == whole
+    assert found.lossless == (*written, "rt,whole=8,decimals=3", "triads", "tst", "ud")
     assert not schemes(found)["p10"].fields[0].error_exact
     texts(tmp_path / "a.jsonl", *rows, "[1e-7]")
-    fine = "ok: bits, bpe, digits, numerologic, numvalue, triads, tst and ud lose nothing\n"
-    assert fine in numtok("profile", "a.jsonl").out
+    fine = "ok: bits, bpe, digits, numerologic, numvalue, rt,whole=8,decimals=7, triads, tst and "
+    assert f"{fine}ud lose nothing" in " ".join(numtok("profile", "a.jsonl").out.split())
     assert schemes(profile(tmp_path, tmp_path / "a.jsonl"))["p10"].clipped == 1
 
 

@@ -70,6 +70,14 @@ class MarkedParts(NamedTuple):
     decimals: Ints  # [P] number of digits after the decimal point, -1 without a point
 
 
+class MantissaDigits(NamedTuple):
+    """D digits of mantissas, in order."""
+
+    at: Ints  # [D] index of the character
+    part: Ints  # [D] index of the part
+    place: Ints  # [D] decimal place: 0 for units, -1 for tenths
+
+
 class Marks(NamedTuple):
     """M marks to insert between the characters of numbers."""
 
@@ -314,6 +322,21 @@ def parts_of(spelt: Spelt) -> MarkedParts:
         digits=count[point] - count[first],
         decimals=np.where(point < end, count[end] - count[point], -1),
     )
+
+
+def mantissa_digits(spelt: Spelt, parts: MarkedParts) -> MantissaDigits:
+    """Return the digits of mantissas; the digits of exponents are left out.
+
+    >>> spelt = spell(Numerals.of_literals(["-60.25e3"]))
+    >>> at, part, place = mantissa_digits(spelt, parts_of(spelt))
+    >>> at.tolist(), place.tolist()
+    ([1, 2, 4, 5], [1, 0, -1, -2])
+    """
+    at = np.flatnonzero(spelt.characters < len(DIGITS))
+    part = np.searchsorted(parts.first, at, side="right") - 1
+    place = parts.digits[part] - 1 - np.arange(len(at)) + np.searchsorted(at, parts.digit)[part]
+    chosen = ~np.append(False, parts.number[1:] == parts.number[:-1])[part]
+    return MantissaDigits(at[chosen], part[chosen], place[chosen])
 
 
 def with_marks(tokens: UInt32s, lengths: Int32s, marks: Marks) -> tuple[UInt32s, Int32s]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from numtok.encoding.numeral_states import BEGIN, EXTRA, FOLLOWS
 from numtok.encoding.schemes._digits import DigitTokens
-from numtok.encoding.schemes._literals import Follows, Marks, Spelt, parts_of
+from numtok.encoding.schemes._literals import Follows, Marks, Spelt, mantissa_digits, parts_of
 from numtok.encoding.schemes.base import SchemeDefaults
 
 _DIGITS = "0123456789"
@@ -98,13 +98,9 @@ class TstScheme(DigitTokens):
 
     def marked(self, spelt: Spelt) -> Marks:
         parts = parts_of(spelt)
-        at = np.flatnonzero(spelt.characters < 10)  # every digit, and the part that it belongs to:
-        part = np.searchsorted(parts.first, at, side="right") - 1
-        exponent = np.append(False, parts.number[1:] == parts.number[:-1])[part]
-        position = np.arange(len(at)) - np.searchsorted(at, parts.digit)[part]
-        left = parts.digits[part] - 1 - position  # digits to the point; after it -1, -2, ...
+        at, part, left = mantissa_digits(spelt, parts)
         last = left == np.minimum(-parts.decimals[part], -1)
-        chosen = ~exponent & (left != 0) & ((left % 3 == 0) | last)
+        chosen = (left != 0) & ((left % 3 == 0) | last)
         nth = np.where(left > 0, left // 3, -(left // 3))[chosen]  # triad from the point, 1 on
         nth = np.minimum(nth, len(_THOUSANDS)) - 1
         first = len(super().pieces) + np.where(left[chosen] > 0, 0, len(_THOUSANDS))
