@@ -112,7 +112,7 @@ def check_head(head: Head, scheme: Scheme) -> None:
 def lacks_digits(part: Embedder | Head, encoding: FittedNormalizer) -> bool:
     """Return True if an embedder or a head needs all digits of numbers, but the data is
     normalized."""
-    needs_all = part.exact if isinstance(part, Head) else isinstance(part, FeatureEmbedder)
+    needs_all = isinstance(part, Head | FeatureEmbedder) and part.exact
     return needs_all and not encoding.normalizer.identity
 
 

@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from numtok.encoding.schemes.base import Channel
+from numtok.encoding.schemes.base import SCHEMES, Channel
 from numtok.errors import UsageError
 from numtok.models.objectives.base import Objective
 from numtok.models.trunks.base import TokenTrunk
@@ -65,9 +65,13 @@ class FeatureEmbedder(Embedder):
     """Base class for embedders that compute fixed features of a number, map them linearly and add
     the result to the vector of its token.
 
-    Features are computed from every digit of the number, in float64, so the data must not be
-    normalized.
+    Features are computed in float64.
+
+    exact
+        True if the features depend on every digit of a number, so the data must not be normalized.
     """
+
+    exact: ClassVar[bool] = True
 
     @abstractmethod
     def features(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
@@ -174,9 +178,10 @@ class FeatureModule(NumberModule):
         """
         if vocabulary.splits or not len(vocabulary.numbers):
             name = name_of(embedder)
+            scheme = name if name in SCHEMES else "xval"
             raise UsageError(
                 f"--embedder {name} needs tokens with a whole number as their value; this data has "
-                f"none. Encode with --scheme {name}, or use --embedder lookup"
+                f"none. Encode with --scheme {scheme}, or use --embedder lookup"
             )
         super().__init__(vocabulary, width, vocabulary.numbers)
         self.features = embedder.features
