@@ -25,8 +25,8 @@ from numtok.setting_values import as_spec
 from tests import fakemodels
 
 #: One of each kind: tokens, of a fixed number and not; a value beside one token, and beside many; a
-#: token that stands before a number.
-SCHEMES_OF_A_KIND = ("p1000", "digits", "xval", "numgpt", "numvalue")
+#: token that stands before a number; digits with their decimal place.
+SCHEMES_OF_A_KIND = ("p1000", "digits", "xval", "numgpt", "numvalue", "rt")
 CLASSES = ("no", "yes")
 _SMALL = {"layers": 2, "heads": 2, "width": 16}
 CONTEXT = 96

@@ -155,7 +155,7 @@ def test_settings_of_a_batch_that_cannot_be_are_refused() -> None:
 
 def schemes_for(made: Any) -> str:
     """The first scheme, of those with few numbers, that is not refused."""
-    for scheme in ("xval", "p1000", "numgpt", "numvalue", "bits"):
+    for scheme in ("xval", "p1000", "numgpt", "numvalue", "rt", "bits"):
         try:
             made(codec(scheme))
         except UsageError:
