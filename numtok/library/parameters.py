@@ -64,6 +64,8 @@ DESCRIPTIONS: Mapping[str, str] = {
     "the rows have one ('by=year,validation=2019,test=2021'), else "
     "'validation=0.12,calibration=0.08,test=0.15'.",
     "eval.split": "Split to predict.",
+    "compare.record": "Folder with measurements, to whose PAPER.csv the values are added. Needs "
+    "``against``.",
     "score.files": "JSONL files of answers, one per model; the others are compared with the first. "
     "With ``benchmark``, a file of answers or a report.",
     "score.truth": "JSONL file of the true values, joined by id. Default: a field of each answer. "

@@ -47,6 +47,7 @@ COMMANDS = (
     "explain 1.5",
     "explain --text 2x1",
     "check metric mae",
+    f"fidelity {ROOT / 'docs/results'}",
 )
 
 
