@@ -25,7 +25,9 @@ _M = TypeVar("_M", bound=nn.Module)
 
 WEIGHTS = "weights.safetensors"
 _FEW = 64  # largest setting that needs no weights of that size
-_PLACES = 1 << 20  # largest context, which has weights only if position embeddings are trained
+#: The same for settings that may be large without weights: a context without trained position
+#: embeddings, and the bins of a head that computes them from few values.
+_COMPUTED = {"context": 1 << 20, "bins": 1 << 20}
 _HELD = 1 << 29  # bytes of buffers, such as computed position tables
 
 
@@ -130,7 +132,7 @@ def _check_sizes(settings: Mapping[str, Any], tensors: int, largest: int) -> Non
     for key, value in settings.items():
         if isinstance(value, Mapping):
             _check_sizes(value, tensors, largest)
-        most = max(largest, _PLACES if key == "context" else _FEW)
+        most = max(largest, _COMPUTED.get(key, _FEW))
         most = tensors if key.endswith("layers") else most
         if isinstance(value, int) and key not in ("seed", "revision") and abs(value) > most:
             raise ValueError(f"{key} is {value:,}, but its weights are smaller")

@@ -184,7 +184,16 @@ def test_one_fold_alone_is_that_of_all(store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    "head", ["pointwise", "pointwise,sigmoid=yes", "riemann:8", "mdn:2", "decoder:nd,length=2"]
+    "head",
+    [
+        "pointwise",
+        "pointwise,sigmoid=yes",
+        "riemann:8",
+        "fourier:256,frequencies=2",  # more bins than weights
+        "ordinal:256",
+        "mdn:2",
+        "decoder:nd,length=2",
+    ],
 )
 def test_what_is_read_again_predicts_the_same(store: Store, head: str) -> None:
     artifact = fitted(store, tiny(head=head))
@@ -248,6 +257,7 @@ def test_every_fold_predicts_its_own_rows_and_all_are_scored_together(store: Sto
     [
         ("pointwise", {"nll", "tailed-nll", "crps", "interval-nll", "pit-distance", "range-nll"}),
         ("riemann:8", {"in-support-nll", "tailed-nll", "crps", "token-nll", "interval-nll"}),
+        ("hl-gauss:8", {"in-support-nll", "tailed-nll", "crps", "token-nll", "interval-nll"}),
         ("decoder:ud", {"nll", "tailed-nll", "crps", "token-nll", "interval-nll"}),
         ("decoder:hamming,length=4", {"in-support-nll", "tailed-nll", "crps", "token-nll"}),
     ],
@@ -256,7 +266,7 @@ def test_every_head_has_its_likelihoods(store: Store, head: str, metrics: set[st
     found = report(evaluated(store, fitted(store, tiny(head=head))))["metrics"]
     for name in metrics:
         assert found[name]["value"] is not None, name
-    assert ("token-nll" in found) == ("decoder" in head or "riemann" in head)
+    assert ("token-nll" in found) == (head != "pointwise")
     assert ("interval-nll" in found) == ("hamming" not in head)
 
 
