@@ -98,7 +98,7 @@ def run(config: Config, store: Store) -> Generator[bytes]:
     yield from with_predictions(str(config.file), list(found), names, _rows(columns))
 
 
-def command_for(baseline: str, data: Sequence[Artifact], query: Sequence[str]) -> list[str]:
+def command_for(baseline: str, data: Sequence[Artifact], *query: str) -> list[str]:
     """Return the command that predicts with a baseline, fitted to the first artifact of ``data``
     that it fits, as a list with one item; empty if it fits none. ``query`` are the words after the
     artifact."""

@@ -187,7 +187,7 @@ def test_one_of_several_models_has_to_be_named(numtok: Shell, says: Says) -> Non
         of_fold = {int(id): one for (position, id), one in known.items() if position == fold}
         assert {n: float(said[n]["predicted"]) for n in of_fold} == of_fold
     for options, told in (
-        ((), f"{model} has 2 models. "),
+        ((), f"{model} has 2 folds. "),
         (("--fold", "2"), f"{model} has no fold 2. "),
     ):
         ran = numtok("predict", model, "asked.csv", *options)

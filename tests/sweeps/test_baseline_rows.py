@@ -194,11 +194,11 @@ def test_a_frame_is_predicted_in_python(folder: Path) -> None:
 
 def test_the_command_of_a_race_uses_the_data_that_fits(folder: Path, tmp_path: Path) -> None:
     data = [stored(folder, f"{TABLE}/homes"), stored(folder, f"{DATA}/homes")]
-    [of_table] = command_for("linear", data, ["new.csv"])
-    [of_rows] = command_for("tfidf", data, ["new.csv"])
+    [of_table] = command_for("linear", data, "new.csv")
+    [of_rows] = command_for("tfidf", data, "new.csv")
     assert f"{TABLE}/homes@" in of_table and f"{DATA}/homes@" in of_rows
-    assert command_for("place", data, ["new.csv"]) == []
-    words = shlex.split(command_for(TUNED, data, ["new.csv"])[0])
+    assert command_for("place", data, "new.csv") == []
+    words = shlex.split(command_for(TUNED, data, "new.csv")[0])
     assert words[:4] == ["numtok", "predict", "--baseline", TUNED] and words[5:] == ["new.csv"]
 
 

@@ -191,7 +191,7 @@ def _raced(
             *_leaks(entered, board),
         ],
         close_calls=list(close_calls(rounds, plan, race.read)),
-        commands=[*_commands(config, entered, model), *_baseline_command(config, entered, board)],
+        commands=_commands(config, entered, model, board),
         failed={label: str(problem) for label, problem in race.failed},
     )
 
@@ -241,22 +241,19 @@ def _introduced(config: Config, side: Side, entered: Entered) -> RaceResult:
     )
 
 
-def _commands(config: Config, entered: Entered, model: str) -> list[str]:
+def _commands(config: Config, entered: Entered, model: str, board: Leaderboard) -> list[str]:
+    """Return the commands of the result; that of the baseline only if no model is better."""
     again = ["numtok", "race", *command_line(config, changed=True)]
     query = ["--text", "... [?] ..."]
     if entered.kind != "rows of text":  # each row has one target
         query = [f"NEW{_ending(config)}", "--interval", str(INTERVAL_LEVEL)]
-    return [shlex.join(again), shlex.join(["numtok", "predict", model, *query])]
-
-
-def _baseline_command(config: Config, entered: Entered, board: Leaderboard) -> list[str]:
-    """Return the command that predicts with the best baseline, unless a model is better."""
+    commands = [shlex.join(again), shlex.join(["numtok", "predict", model, *query])]
     low = board.place(board.winner).over_baseline.low
-    if low is not None and low > 0:
-        return []
-    tables = [entered.tables[name] for name in ("", COLUMNS) if name in entered.tables]
-    data = [*tables, *([] if entered.records is None else [entered.records])]
-    return command_for(board.baseline, data, f"NEW{_ending(config)}")
+    if low is None or low <= 0:
+        tables = [entered.tables[name] for name in ("", COLUMNS) if name in entered.tables]
+        rows = [] if entered.records is None else [entered.records]
+        commands += command_for(board.baseline, [*tables, *rows], *query)
+    return commands
 
 
 def _ending(config: Config) -> str:

@@ -160,9 +160,10 @@ def test_a_table_races_with_boosted_trees_beside(table: tuple[Path, RaceResult])
     trees = {"boosted", "tuned boosting", "tabular"}
     assert baselines - {"tabicl"} == {"mean", "median", "linear", *trees}
     assert board.baseline in trees  # y is no sum
-    again, predicts = result.commands
+    again, predicts, baseline = result.commands
     assert predicts == f"numtok predict {result.model} NEW.csv --interval 0.9"
     assert "--minutes 1 " in again
+    assert f"--baseline {shlex.quote(board.baseline)} " in baseline  # better than tiny models
     assert result.planned is not None and {each.unit for each in result.planned.candidates} == {
         "epochs"
     }
@@ -237,7 +238,8 @@ def test_columns_and_texts_race_on_the_same_rows(tmp_path: Path) -> None:
     assert result.commands[1].endswith(" NEW.csv --interval 0.9")
     words = shlex.split(result.commands[2])  # the words decide, so a baseline on them is best
     assert words[:4] == ["numtok", "predict", "--baseline", board.baseline]
-    config = PredictConfig(words[4], str(path), baseline=words[3], interval=float(words[7]))
+    assert words[5:] == ["NEW.csv", "--interval", "0.9"]
+    config = PredictConfig(words[4], str(path), baseline=words[3], interval=0.9)
     predicted = list(run_baseline(config, Store(tmp_path / "artifacts")))
     assert predicted[0] == b"note,a,y,predicted,interval_low,interval_high\n"
     assert len(predicted) == 301
