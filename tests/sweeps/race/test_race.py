@@ -386,7 +386,7 @@ def test_a_dry_run_refuses_what_the_race_refuses_before_anything_is_encoded(
         (str(late), {"target": "y"}, DataError, "'y' is 3.*split test"),
         (csv, {"target": "y", "devices": "99", "device": "cpu"}, UsageError, "--jobs"),
         (rooms(tmp_path), {"jobs": 999, "device": "cpu"}, UsageError, "--jobs 999 is too many"),
-        (csv, {"target": "y", "text_field": "y"}, UsageError, "'y' is a target"),
+        (csv, {"target": "y", "text_field": "y"}, UsageError, "cannot contain the target 'y'"),
         (csv, {"target": "z"}, UsageError, "unknown field 'z'.*y"),
         (csv, {}, UsageError, "Pass --target, one of a, b, kind, y"),
         (csv, {"target": "y", "text_field": "kind", "schemes": ("mdn:2",)}, UsageError, "schemes"),
