@@ -3,11 +3,11 @@
 #
 # REAL is a CSV of real-sets.py and TARGET its column, such as REAL=sets/molecules.csv TARGET=SOL;
 # DROP are columns to leave out. About eleven hours on two cores with JOBS=2 and NUMTOK_THREADS=1;
-# a run that was stopped goes on. SCALE=smoke tries it out. STEPS is the budget of a training, SETS
-# are the data sets to compare on, and RATES the learning rates to choose from.
+# a run that was stopped goes on. SCALE=smoke tries it out. STEPS is the budget of a training, DATA
+# the data sets to compare on, and RATES the learning rates to choose from.
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
-given=${STEPS:-} # the default of the scales is that of other pipelines
+given=${STEPS:-} rates=${RATES:-} # the defaults of the scales are those of other pipelines
 . "$here/scales.sh"
 case "$SCALE" in
     smoke)
@@ -27,7 +27,7 @@ numtok gen arithmetic --operands 3 --rows $ROWS --split $PARTS --name mixed
 numtok gen nupa --tasks add_Integer+sub_Integer+max_Float+multiply_easy_Integer --digits 1..5 \
     --train $((ROWS / 20)) --validation 50 --test 100 --prompt short --name nupa
 numtok gen wordproblems --form generate --rows $ROWS --split $PARTS --name stories
-sets=${SETS:-sums products mixed stories nupa}
+sets=${DATA:-sums products mixed stories nupa}
 if [ -n "${REAL:-}" ]; then
     texts=$(basename "$REAL" .csv)
     numtok encode --scheme digits "$REAL" --target "$TARGET" ${DROP:+--drop "$DROP"} \
@@ -37,6 +37,6 @@ fi
 # One sweep per set, so that the sets that are done have their table.
 for set in $sets; do
     numtok sweep "$here/fair-comparison.toml" --set "data=[\"$set\"]" --set "train.steps=$STEPS" \
-        --set train.seed="$(list $SEEDS)" ${RATES:+--set train.lr="$(list $RATES)"} \
+        --set train.seed="$(list $SEEDS)" ${rates:+--set train.lr="$(list $rates)"} \
         ${JOBS:+--jobs "$JOBS"}
 done
