@@ -26,24 +26,31 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 from scipy.stats import t
 
 import numtok
 from numtok.cli.output.printing import Format, print_table
+from numtok.data.records.dates import date_format, dates_of
+from numtok.errors import UsageError
 
 SPLITS = {"test": 0.2, "calibration": 0.15, "validation": 0.1}
 COLUMNS = ("set", "order", "seed", "method", "coverage", "width", "mae", "test")
-DATES = ("%Y-%m-%d", "%m/%d/%Y %k:%M:%S", "%m/%d/%Y")
 MODEL = "nano,layers=2,width=64"
 
 
 def moments(column: pl.Series) -> pl.Series:
-    """Return a column of numbers or dates as values that can be ordered; others are null."""
+    """Return a column of numbers or dates as values that can be ordered; missing ones are null.
+
+    Raises UsageError if it has other values.
+    """
     if column.dtype.is_numeric():
         return column
-    text = column.cast(pl.String)
-    parsed = [text.str.to_datetime(form, strict=False) for form in DATES]
-    return max(parsed, key=lambda dates: len(dates) - dates.null_count())
+    texts = column.cast(pl.String).to_arrow().cast(pa.string())
+    form = date_format(texts.drop_null())
+    if form is None:
+        raise UsageError(f"--time {column.name}: the column must have numbers or dates")
+    return pl.Series(dates_of(texts, form))
 
 
 def assign(frame: pl.DataFrame, time: str | None, rows: int | None, seed: int) -> pl.DataFrame:

@@ -1,5 +1,7 @@
 """``numtok fidelity``: count which printed results are reproduced."""
 
+from pathlib import Path
+
 import typer
 
 from numtok.cli.output.printing import Format
@@ -15,8 +17,6 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
 
     Example: numtok fidelity --format md > docs/results/fidelity.md
     """
-    from pathlib import Path
-
     from numtok.cli.output.fidelity import print_fidelity
     from numtok.evaluation.fidelity.counts import read_fidelity
 

@@ -29,8 +29,8 @@ _MOST_VALUES = 50_000
 def tabicl_rival(data: RecordSplits) -> Rivals:
     """Return the predictions of the baseline for the queried rows.
 
-    The result is empty if there is no checkpoint (:func:`checkpoint`), and has only a note if the
-    data is too large.
+    The result is empty without a checkpoint (:func:`checkpoint`), and has only a note if the data
+    is too large.
     """
     path = checkpoint()
     if path is None:
@@ -62,7 +62,7 @@ def tabicl_rival(data: RecordSplits) -> Rivals:
 
 
 def checkpoint() -> Path | None:
-    """Return the file with TabICL's weights, or None if there is none or a package cannot be used.
+    """Return the file with TabICL's weights; None if it is missing or a package cannot be used.
 
     This is the file that ``NUMTOK_TABICL`` names or, if it is unset, the package's default
     checkpoint in the Hugging Face cache. Raises UsageError if ``NUMTOK_TABICL`` is set, but the

@@ -41,23 +41,14 @@ class OrderingCheck(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
             cells = [(row, self.column) for row in (self.higher, self.lower)]
         else:
             cells = [(str(self.row), column) for column in (self.higher, self.lower)]
-        columns = [table.column(column) for _, column in cells]
+        for row, _ in cells:
+            table.row(row)  # raises if it is unknown
+        column, _ = (table.column(name) for _, name in cells)
+        high, low = (Place(self.table, row, name) for row, name in cells)
         printed = [
-            float(cell.value)
-            for name, _ in cells
-            for cell in [table.row(name).get(columns[0].name)]
-            if cell is not None
+            float(row[column.name].value) for row in table.rows.values() if column.name in row
         ]
-        whole = [
-            float(row[columns[0].name].value)
-            for row in table.rows.values()
-            if columns[0].name in row
-        ]
-        high, low = (Place(self.table, row, column) for row, column in cells)
-        values = (printed[0], printed[1]) if len(printed) == 2 else None
-        return Ordering(
-            high, low, columns[0].metric, values, is_logarithmic(columns[0].metric, whole)
-        )
+        return Ordering(high, low, column.metric, is_logarithmic(column.metric, printed))
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -15,8 +15,6 @@ _DECADES = 100  # a column whose values span this factor is compared on a logari
 class Ordering(NamedTuple):
     """Two cells of a table with the same metric, of which ``higher`` is printed as the higher.
 
-    printed
-        Printed values of ``higher`` and ``lower``; None for a claim without numbers.
     logarithmic
         True if differences are those of log10 of the values.
     """
@@ -24,7 +22,6 @@ class Ordering(NamedTuple):
     higher: Place
     lower: Place
     metric: str
-    printed: tuple[float, float] | None
     logarithmic: bool
 
 
@@ -45,7 +42,7 @@ def printed_orderings(table: str) -> list[Ordering]:
         for (first, a), (second, b) in combinations(cells, 2):
             if a != b:
                 high, low = (first, second) if a > b else (second, first)
-                pairs.append(Ordering(high, low, metric, (max(a, b), min(a, b)), logarithmic))
+                pairs.append(Ordering(high, low, metric, logarithmic))
     return pairs
 
 

@@ -133,16 +133,12 @@ def judge(ordering: Ordering, measured: Measured) -> Judgment:
     if setting != PAPER:
         verdict = OrderingVerdict.OTHER_SETTING
     elif low is not None and high is not None:
-        verdict = _decide(low, high, limit_of(ordering))
+        limit = tie_limits()["decades" if ordering.logarithmic else ordering.metric]
+        verdict = _decide(low, high, limit)
     return judgment(
         verdict=verdict, difference=difference, low=low, high=high, seeds=seeds, setting=setting,
         examples=examples or None,
     )  # fmt: skip
-
-
-def limit_of(ordering: Ordering) -> float:
-    """Return the largest difference that counts as a tie."""
-    return tie_limits()["decades" if ordering.logarithmic else ordering.metric]
 
 
 def welch(first: Pooled, second: Pooled) -> tuple[float, float | None]:
