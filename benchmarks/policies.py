@@ -4,7 +4,8 @@
 
 Each line is a policy; each column a file: the ratio of its time to that of the default policy in
 the same round (least of several), over finding the numbers and reading their values. Texts without
-a file are made here: prose with a few numbers, and rows of many.
+a file are made here: prose with a few numbers, rows of many, and rows in which every number is in
+the policy's own notation.
 """
 
 import json
@@ -18,8 +19,25 @@ from numtok.encoding.texts import Texts
 from numtok.numerals.policy import PRESETS, SINGLE, NumeralPolicy
 
 ROUNDS = 7
-_COMMAS = str.maketrans(".,", ",.")  # for policies with decimal commas
 SIZE = 8 << 20  # bytes of a file
+_COMMAS = str.maketrans(".,", ",.")  # for policies with decimal commas
+_OWN = {
+    "thousands": "{:,}",
+    "percent": "{} %",
+    "suffixes": "{}k",
+    "fractions": "{}/64",
+    "units": "pH{}",
+    "dimensions": "{0}x{0}",
+    "unicode": "{}×10⁵",
+    "decimal=comma": "{},5",
+    "groups=apostrophe": "1'{:03}",
+    "groups=space": "1 {:03};",
+    "groups=underscore": "1_{:03}",
+    "groups=indian": "1,12,{:03}",
+    "signs=dash": "–{}",
+    "signs=paren": "({})",
+    "signs=trailing": "{}-",
+}
 
 
 def made() -> dict[str, list[str]]:
@@ -34,12 +52,27 @@ def made() -> dict[str, list[str]]:
     return {"prose": few, "numbers": many}
 
 
-def seconds(texts: Texts, spec: str) -> float:
+def in_own_notation(policy: NumeralPolicy) -> list[str]:
+    """Return rows of numbers that are all in a notation of the policy."""
+    numbers = np.random.default_rng(0).integers(1, 999, 40)
+    flags = policy.flags()
+    row = " ".join(_OWN[flags[k % len(flags)]].format(v) for k, v in enumerate(numbers.tolist()))
+    return [row] * (SIZE // len(row))
+
+
+def seconds(texts: Texts, policy: NumeralPolicy) -> float:
     """Return the time to find the numbers and to read their values."""
-    policy = NumeralPolicy.parse(spec)
     start = time.perf_counter()
     texts.find(policy).numerals()
     return time.perf_counter() - start
+
+
+def compared(texts: list[str], policy: NumeralPolicy) -> str:
+    """Return the speed under a policy, and the ratio to that of the default policy."""
+    column, default = Texts.of(texts), NumeralPolicy()
+    times = [(seconds(column, default), seconds(column, policy)) for _ in range(ROUNDS)]
+    plain, own = map(min, zip(*times, strict=True))
+    return f"{len(column.data) / 1e6 / own:>6.0f} MB/s {plain / own:.2f}"
 
 
 def main() -> None:
@@ -51,26 +84,15 @@ def main() -> None:
         for name in sys.argv[1:]
     }
     texts_of = files or made()
-    columns = {name: Texts.of(texts) for name, texts in texts_of.items()}
-    with_commas = {
-        name: Texts.of([text.translate(_COMMAS) for text in texts])
-        for name, texts in texts_of.items()
-    }
-    specs = ["default", *SINGLE, *PRESETS]
-    print("policy".ljust(22), *(f"{name:>16}" for name in columns))
-    times = {name: {spec: np.inf for spec in specs} for name in columns}
-    for name, texts in columns.items():
-        for _ in range(ROUNDS):
-            for spec in specs:
-                by_comma = NumeralPolicy.parse(spec).decimal == "comma"
-                own = with_commas[name] if by_comma else texts
-                times[name][spec] = min(times[name][spec], seconds(own, spec))
-    for spec in specs:
+    print("policy".ljust(22), *(f"{name:>16}" for name in (*texts_of, "own notation")))
+    for spec in (*SINGLE, *PRESETS):
+        policy = NumeralPolicy.parse(spec)
         cells = []
-        for name, texts in columns.items():
-            took = times[name]
-            speed = len(texts.data) / 1e6 / took[spec]
-            cells.append(f"{speed:>6.0f} MB/s {took['default'] / took[spec]:.2f}")
+        for texts in texts_of.values():
+            if policy.decimal == "comma":
+                texts = [text.translate(_COMMAS) for text in texts]
+            cells.append(compared(texts, policy))
+        cells.append(compared(in_own_notation(policy), policy))
         print(spec.ljust(22), *(f"{cell:>16}" for cell in cells))
 
 

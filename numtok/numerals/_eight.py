@@ -65,6 +65,21 @@ def next_high(data, i, end):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def next_digit_or_high(data, i, end):  # type: ignore[no-untyped-def]
+    """Return the offset of the first byte at or after ``i`` that is a digit or not ASCII;
+    ``end`` if none comes before it."""
+    while i + 8 <= len(data) and i < end:
+        word = word_at(data, i)
+        found = (~_other_bytes(word) | word) & _HIGH_BITS
+        if found != 0:
+            return min(i + np.int64(trailing_zeros(found) >> _THREE), end)
+        i += 8
+    while i < end and byte_at(data, i) < 0x80 and np.uint8(byte_at(data, i) - np.uint8(48)) >= 10:
+        i += 1
+    return min(i, end)
+
+
+@inlined
 def eight_digits(data, i, end):  # type: ignore[no-untyped-def]
     """Return whether the eight bytes at ``i``, all before ``end``, are ASCII digits."""
     return i + 8 <= end and _other_bytes(word_at(data, i)) == 0

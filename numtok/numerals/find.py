@@ -1,6 +1,6 @@
 """Finds the numbers in a column of texts under a numeral policy."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -8,6 +8,9 @@ from numtok.arrays import Bools, Int32s, UInt8s
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.zones import outside_zones
+
+if TYPE_CHECKING:
+    from numtok.numerals.notations.passages import Passages
 
 
 class Offsets(NamedTuple):
@@ -76,22 +79,41 @@ def _found(data: UInt8s, rows: Int32s, policy: NumeralPolicy) -> Spans:
     """Return the numbers in a column of texts, also those in zones."""
     from numtok.numerals.scan import scan  # late: decoding needs no numba
 
-    if not policy.is_rewritten:
-        starts, ends, counts = scan(data, rows, policy)
-        return Spans(starts, ends, counts, Literals(data, starts, ends))
+    if policy.decimal == "comma":
+        from numtok.numerals.notations.characters import exchanged
+
+        data = exchanged(data)
+    if not policy.has_passages:
+        found = Offsets(*scan(data, rows, policy))
+        return Spans(*found, Literals(data, found.starts, found.ends))
+    from numtok.numerals.notations.merged import merged
+    from numtok.numerals.notations.passages import separate
+
+    plain, passages = separate(data, rows, policy)
+    spans = Spans(*plain, Literals(data, plain.starts, plain.ends))
+    if not len(passages.starts):
+        return spans
+    others = _in_passages(passages, len(rows) - 1, policy)
+    return merged(spans, others) if len(plain.starts) else others
+
+
+def _in_passages(passages: "Passages", count: int, policy: NumeralPolicy) -> Spans:
+    """Return the numbers in passages of ``count`` texts. Offsets are within the data of the
+    texts."""
     from numtok.numerals.notations.characters import rewrite_characters
     from numtok.numerals.notations.numbers import rewrite_numbers
+    from numtok.numerals.scan import scan
 
     steps = []
-    for rewrite, needed in (
-        (rewrite_characters, policy.rewrites_characters),
-        (rewrite_numbers, policy.rewrites_numbers),
-    ):
-        if needed:
-            steps.append(rewrite(data, rows, policy))
-            data, rows = steps[-1].data, steps[-1].rows
-    starts, ends, counts = scan(data, rows, policy)
+    data, bounds = passages.data, passages.rows
+    for rewrite in (rewrite_characters, rewrite_numbers):
+        steps.append(rewrite(data, bounds, policy))
+        data, bounds = steps[-1].data, steps[-1].rows
+    starts, ends, counts = scan(data, bounds, policy)
     literals = Literals(data, starts, ends)
     for step in reversed(steps):
         starts, ends = step.original(starts, ends)
-    return Spans(starts, ends, counts, literals)
+    moves = np.repeat(passages.starts - passages.rows[:-1], counts)
+    owners = np.repeat(passages.texts, counts)
+    of_texts = np.bincount(owners, minlength=count).astype(np.int32)
+    return Spans(starts + moves, ends + moves, of_texts, literals)

@@ -129,22 +129,16 @@ class NumeralPolicy:
         return replace(policy, not_numbers=tuple(not_numbers))
 
     @property
-    def rewrites_characters(self) -> bool:
-        """True if single characters must be rewritten for the scanner
-        (:mod:`numtok.numerals.notations`)."""
-        return self.unicode or self.decimal == "comma" or "dash" in self.signs
-
-    @property
-    def rewrites_numbers(self) -> bool:
-        """True if whole numbers must be rewritten for the scanner."""
-        return any(
-            flag not in ("thousands", "decimal=comma", "signs=dash") for flag in self.flags()
-        )
-
-    @property
     def is_rewritten(self) -> bool:
-        """True if the scanner reads a rewritten copy of the texts."""
-        return self.rewrites_characters or self.rewrites_numbers
+        """True if numbers may be written in another notation than the scanner's
+        (:mod:`numtok.numerals.notations`)."""
+        return any(flag != "thousands" for flag in self.flags())
+
+    @property
+    def has_passages(self) -> bool:
+        """True if a number must be rewritten by its context, not only by the exchange of points and
+        commas."""
+        return any(flag not in ("thousands", "decimal=comma") for flag in self.flags())
 
     def settings(self) -> Settings:
         """Return the spec, the zones and the revision as a dictionary, for digests and files."""

@@ -182,7 +182,7 @@ def _digit_before(data, begin, i):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _default_number(data, begin, i, end, thousands, percent):  # type: ignore[no-untyped-def]
+def default_number(data, begin, i, end, thousands, percent):  # type: ignore[no-untyped-def]
     """Return the number whose first digit is at ``i`` as (start, end, True), else (_, resume,
     False)."""
     j = digits_end(data, i, end)
@@ -285,7 +285,7 @@ def _scan(data, rows, xval, thousands, percent, starts, ends, row_counts):  # ty
                 start, i, number = _xval_number(data, begin, i - minus, end)
                 last = i
             else:
-                start, i, number = _default_number(data, begin, i, end, thousands, percent)
+                start, i, number = default_number(data, begin, i, end, thousands, percent)
             if number:
                 starts[count] = start
                 ends[count] = i

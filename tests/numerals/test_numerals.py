@@ -59,6 +59,11 @@ FRAGMENTS += [
     "Na", "pH", "SO", "cm", "(", "($", ")", ") ", "- ", "1,234", "'234", " 234", "\u00a0234",
     "_234", ",34", "1/2", "3 1/2", "x10^", "×10", "10⁵", "．", "，", "％", " %", "40x60", "*", " ",
 ]  # fmt: skip
+# Words between numbers, so that texts have several passages (notations/passages.py).
+FRAGMENTS += [
+    " the rest of the committee ", " that we met in that room on ", " minutes of a day\n", "\r\n\t",
+    " antidisestablishmentarianism ", " a b c d e f g h i j k l m n o p ", "\x0b", " and ", " in ",
+]  # fmt: skip
 WORDS = (*CURRENCIES, *QUANTITIES, *UNITS)
 ALL_POLICIES = [
     *map(NumeralPolicy.parse, ("default", "xval", "thousands,percent", *SINGLE, *PRESETS)),

@@ -2,9 +2,12 @@
 the scanner reads.
 
 The scanner (:mod:`numtok.numerals.scan`) knows one notation. Under a policy with further ones, it
-reads a rewritten copy of the texts, and :class:`~numtok.numerals.notations.rewritten.Rewritten`
-turns the spans that it finds into spans of the original. docs/NUMERALS.md specifies every notation.
+reads most numbers from the original, and the others from rewritten copies of the passages around
+them. :class:`~numtok.numerals.notations.rewritten.Rewritten` turns the spans found in a copy into
+spans of the original. docs/NUMERALS.md specifies every notation.
 
+passages.py    separation of numbers that need no rewriting from passages that may need it
+merged.py      the numbers of both, in order
 characters.py  rewriting of single characters: digits of other scripts, dashes, decimal commas
 numbers.py     rewriting of whole numbers
 rewritten.py   rewritten texts, and the way back to the original

@@ -1,4 +1,4 @@
-"""Rewrites single characters: digits of other scripts, dashes, and the exchange of points and
+"""Rewrites single characters: digits of other scripts and dashes, and exchanges points and
 commas."""
 
 import numpy as np
@@ -29,11 +29,11 @@ _ZERO, _POINT, _COMMA = np.uint8(ord("0")), np.uint8(ord(".")), np.uint8(ord(","
 
 @kernel(
     int64(
-        reads(uint8), reads(int32), boolean, boolean, writes(uint8), writes(int32),
+        reads(uint8), reads(int32), reads(uint8), boolean, boolean, writes(uint8), writes(int32),
         writes(int32), writes(int32), writes(int32), writes(int32), writes(int64),
     )
 )  # fmt: skip
-def _rewrite(data, rows, unicode, dash, out, out_rows, outs, out_ends, ins, in_ends, size):  # type: ignore[no-untyped-def]
+def _rewrite(data, rows, forms, unicode, dash, out, out_rows, outs, out_ends, ins, in_ends, size):  # type: ignore[no-untyped-def]
     """Rewrite characters; see :meth:`Rewritten.by`."""
     o = np.int64(0)
     edits = 0
@@ -53,7 +53,7 @@ def _rewrite(data, rows, unicode, dash, out, out_rows, outs, out_ends, ins, in_e
             if unicode:
                 at = index_in(_FORM_CODES, own)
                 if at >= 0:
-                    form = np.int64(_FORMS[at])
+                    form = np.int64(forms[at])
                 elif other_digit_at(data, i, end):
                     point = np.int64(byte_at(data, i)) & (0x7F >> width)
                     for k in range(1, width):
@@ -77,19 +77,23 @@ def _rewrite(data, rows, unicode, dash, out, out_rows, outs, out_ends, ins, in_e
     return edits
 
 
-@kernel(void(writes(uint8)))
-def _exchange(data):  # type: ignore[no-untyped-def]
-    """Exchange points and commas."""
+@kernel(void(reads(uint8), writes(uint8)))
+def _exchange(data, out):  # type: ignore[no-untyped-def]
     for i in range(len(data)):
         c = data[i]
-        data[i] = _COMMA if c == _POINT else _POINT if c == _COMMA else c
+        out[i] = _COMMA if c == _POINT else _POINT if c == _COMMA else c
+
+
+def exchanged(data: UInt8s) -> UInt8s:
+    """Return a copy of texts in which points and commas have exchanged their places."""
+    out = np.empty_like(data)
+    _exchange(data, out)
+    return out
 
 
 def rewrite_characters(data: UInt8s, rows: Int32s, policy: NumeralPolicy) -> Rewritten:
-    """Rewrite the characters of texts that a policy reads as other ones. Raises DataError if the
-    result has more than 2 GiB."""
-    options = (policy.unicode, "dash" in policy.signs)
-    written = Rewritten.by(_rewrite, data, rows, growth=1, options=options)
-    if policy.decimal == "comma":
-        _exchange(written.data)
-    return written
+    """Rewrite the characters of texts that a policy reads as other ones. With decimal commas, the
+    texts must be :func:`exchanged`. Raises DataError if the result has more than 2 GiB."""
+    forms = exchanged(_FORMS) if policy.decimal == "comma" else _FORMS
+    options = (forms, policy.unicode, "dash" in policy.signs)
+    return Rewritten.by(_rewrite, data, rows, growth=1, options=options)

@@ -1,10 +1,8 @@
 """Rewrites the numbers of texts that are in a notation of the policy.
 
-The kernel stops at each number, and looks at what is around it. Text between numbers is copied. A
-table of the bytes that may follow a number under a policy lets it pass most numbers quickly.
+The kernel stops at each number and checks its context. Text between numbers is copied.
 """
 
-import string
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +10,7 @@ from numba import int32, int64, uint8
 
 from numtok.arrays import Int32s, UInt8s
 from numtok.kernels import byte_at, copy_bytes, helper, kernel, reads, writes
-from numtok.numerals._eight import digits_end, next_digit, next_high
+from numtok.numerals._eight import digits_end
 from numtok.numerals._identifiers import other_digit_before, uuid_end
 from numtok.numerals.notations._text import HIGH, SPACES, width_of
 from numtok.numerals.notations.groups import (
@@ -23,7 +21,8 @@ from numtok.numerals.notations.groups import (
     UNDERSCORE,
     groups_end,
 )
-from numtok.numerals.notations.powers import SUFFIXES, power_at, suffix_at, times_power_at
+from numtok.numerals.notations.passages import next_anchor
+from numtok.numerals.notations.powers import power_at, suffix_at, times_power_at
 from numtok.numerals.notations.ratios import (
     GROWTH,
     ratio_at,
@@ -63,24 +62,6 @@ _FLAGS = {
     "unicode": _POWERS,
     "paren": _PAREN,
     "trailing": _TRAILING,
-}
-_BEFORE, _AFTER, _AFTER_BLANK = 1, 2, 4
-_LETTERS, _DIGITS = string.ascii_letters, string.digits
-# Characters before a number, after it, and after it and a blank.
-_NEIGHBORS = {
-    APOSTROPHE: ("", "'’", ""),
-    SPACE: ("", "\u00a0\u2009\u202f", _DIGITS),
-    UNDERSCORE: ("", "_", ""),
-    INDIAN: ("", ",", ""),
-    _THOUSANDS: ("", ",", ""),
-    _PERCENT: ("", "%\u00a0\u2009\u202f", "%"),
-    _SUFFIXES: ("", "".join(word[0] for word in SUFFIXES if word[0] != " "), "mbtlc"),
-    _FRACTIONS: ("", "/¼⅓", f"{_DIGITS}¼⅓"),
-    _UNITS: (_LETTERS, "", ""),
-    _DIMENSIONS: ("", "xX", ""),
-    _POWERS: ("", "×xX*·⋅^⁰²", "×xX*·⋅"),
-    _PAREN: ("", ")", ""),
-    _TRAILING: ("", "-\u2212", ""),
 }
 _ZERO, _ONE, _POINT, _SLASH, _CARET = ord("0"), ord("1"), ord("."), ord("/"), ord("^")
 _MINUS, _PLUS, _PERCENT_SIGN, _CLOSE, _BLANK = ord("-"), ord("+"), ord("%"), ord(")"), ord(" ")
@@ -123,40 +104,6 @@ def _skipped(stop):  # type: ignore[no-untyped-def]
 @helper
 def _point_and_digit(data, i, end):  # type: ignore[no-untyped-def]
     return i < end and byte_at(data, i) == _POINT and is_digit_at(data, i + 1, end)
-
-
-@helper
-def _next_anchor(data, i, end, fractions):  # type: ignore[no-untyped-def]
-    """Return the offset of the first digit at or after ``i``, or of the first vulgar fraction if
-    ``fractions``; ``end`` if none."""
-    digit = next_digit(data, i, end)
-    if fractions:
-        k = next_high(data, i, digit)
-        while k < digit:
-            _, _, width = vulgar_at(data, k, digit)
-            if width > 0:
-                return k
-            k = next_high(data, k + 1, digit)
-    return digit
-
-
-@helper
-def _plain_end(data, begin, i, end, near):  # type: ignore[no-untyped-def]
-    """Return the end of the number at ``i`` if no notation can apply to it, else ``i``. ``near`` is
-    the table of :func:`_neighbors`."""
-    if i > begin and near[byte_at(data, i - 1)] & _BEFORE:
-        return i
-    k = digits_end(data, i, end)
-    while k < end and byte_at(data, k) == _POINT and is_digit_at(data, k + 1, end):
-        k = digits_end(data, k + 1, end)
-    if k == end:
-        return k
-    c = byte_at(data, k)
-    if near[c] & _AFTER:
-        return i
-    if c == _BLANK and k + 1 < end and near[byte_at(data, k + 1)] & _AFTER_BLANK:
-        return i
-    return k
 
 
 @helper
@@ -264,11 +211,11 @@ def _write(data, out, o, number, rest):  # type: ignore[no-untyped-def]
 
 @kernel(
     int64(
-        reads(uint8), reads(int32), int64, reads(uint8), writes(uint8), writes(int32),
+        reads(uint8), reads(int32), int64, writes(uint8), writes(int32),
         writes(int32), writes(int32), writes(int32), writes(int32), writes(int64),
     )
 )  # fmt: skip
-def _rewrite(data, rows, flags, near, out, out_rows, outs, out_ends, ins, in_ends, size):  # type: ignore[no-untyped-def]
+def _rewrite(data, rows, flags, out, out_rows, outs, out_ends, ins, in_ends, size):  # type: ignore[no-untyped-def]
     """Rewrite numbers; see :meth:`Rewritten.by`."""
     o = np.int64(0)
     edits = 0
@@ -279,14 +226,10 @@ def _rewrite(data, rows, flags, near, out, out_rows, outs, out_ends, ins, in_end
         fresh = np.int64(-1)  # digits here follow the x between two dimensions
         i = begin
         while True:
-            i = _next_anchor(data, i, end, flags & _FRACTIONS != 0)
+            i = next_anchor(data, i, end, flags & _FRACTIONS != 0, False)
             if i >= end:
                 break
             zero, none = np.int64(0), np.int64(-1)
-            plain = _plain_end(data, begin, i, end, near)
-            if plain > i and i != fresh:
-                i = plain
-                continue
             if byte_at(data, i) >= HIGH:
                 above, below, width = vulgar_at(data, i, end)
                 number = _Digits(start=i, digits=i, whole=i, stop=i, is_grouped=zero, is_unit=zero)
@@ -363,18 +306,4 @@ def rewrite_numbers(data: UInt8s, rows: Int32s, policy: NumeralPolicy) -> Rewrit
     result has more than 2 GiB."""
     flags = sum(_FLAGS.get(flag.rpartition("=")[2], 0) for flag in policy.flags())
     growth = GROWTH if policy.fractions else 3
-    return Rewritten.by(_rewrite, data, rows, growth=growth, options=(flags, _neighbors(flags)))
-
-
-def _neighbors(flags: int) -> UInt8s:
-    """Return which bytes next to a number may be part of a notation, uint8[256]: a sum of
-    ``_BEFORE``, ``_AFTER`` and ``_AFTER_BLANK``."""
-    table = np.zeros(256, np.uint8)
-    table[[*b"eE"]] = _AFTER  # the digits of an exponent are not a number of their own
-    for flag, (before, after, after_blank) in _NEIGHBORS.items():
-        if flags & flag:
-            for place, characters in (
-                (_BEFORE, before), (_AFTER, after), (_AFTER_BLANK, after_blank)
-            ):  # fmt: skip
-                table[[word.encode()[0] for word in characters]] |= place
-    return table
+    return Rewritten.by(_rewrite, data, rows, growth=growth, options=(flags,))

@@ -4,9 +4,30 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import int32, int64, void
 
 from numtok.arrays import Int32s, UInt8s
 from numtok.errors import DataError
+from numtok.kernels import kernel, reads, writes
+
+
+@kernel(
+    void(
+        reads(int32), int64, reads(int32), reads(int32), reads(int32), reads(int32), reads(int32),
+        int64, writes(int32),
+    )
+)  # fmt: skip
+def _move(offsets, back, edges, out_starts, out_ends, starts, ends, shift, moved):  # type: ignore[no-untyped-def]
+    """Find the offsets in the original of ascending ``offsets``. If the byte at an offset (``back``
+    0) or before it (1) is part of an edit, the edge of the edit takes its place."""
+    edit = 0
+    for k in range(len(offsets)):
+        at = offsets[k] - back
+        while edit < len(edges) and out_ends[edit] <= at:
+            shift = ends[edit] - out_ends[edit]
+            edit += 1
+        is_inside = edit < len(edges) and out_starts[edit] <= at
+        moved[k] = edges[edit] if is_inside else offsets[k] + shift
 
 
 class Edits(NamedTuple):
@@ -65,18 +86,10 @@ class Rewritten(NamedTuple):
 
     def original(self, starts: Int32s, ends: Int32s) -> tuple[Int32s, Int32s]:
         """Return the spans in the original, int32[k] each, that correspond to spans in the
-        rewritten texts. An edit is replaced as a whole."""
-        return self._moved(starts, 0, self.edits.starts), self._moved(ends, 1, self.edits.ends)
-
-    def _moved(self, offsets: Int32s, back: int, edges: Int32s) -> Int32s:
-        """Return offsets in the original. If the byte at an offset (``back`` 0) or before it (1) is
-        part of an edit, the edge of the edit takes its place."""
-        edits = self.edits
-        shifts = np.concatenate([[self.first], edits.ends - edits.out_ends]).astype(np.int32)
-        edit = np.searchsorted(edits.out_ends, offsets - back, side="right")
-        moved: Int32s = offsets + shifts[edit]
-        if len(edges):
-            near = np.minimum(edit, len(edges) - 1)
-            inside = (edit < len(edges)) & (edits.out_starts[near] <= offsets - back)
-            moved[inside] = edges[near[inside]]
+        rewritten texts, in ascending order. An edit is replaced as a whole."""
+        if not len(self.edits.starts):
+            return starts + np.int32(self.first), ends + np.int32(self.first)
+        moved = np.empty_like(starts), np.empty_like(ends)
+        _move(starts, 0, self.edits.starts, *self.edits, self.first, moved[0])
+        _move(ends, 1, self.edits.ends, *self.edits, self.first, moved[1])
         return moved
