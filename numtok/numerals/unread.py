@@ -6,6 +6,7 @@ several columns.
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Annotated
 
 import msgspec
@@ -14,6 +15,7 @@ from numba import int32, int64, uint8
 
 from numtok.arrays import Int32s, UInt8s
 from numtok.kernels import byte_at, kernel, reads, writes
+from numtok.numerals._eight import digits_end, next_digit_or_high
 from numtok.numerals._identifiers import other_digit_at
 from numtok.numerals.scan import is_digit_byte
 
@@ -168,22 +170,30 @@ def _count(data, rows, starts, ends, places, counts):  # type: ignore[no-untyped
     end = np.int64(rows[len(rows) - 1])
     next_run = np.int64(-1)  # a digit here continues the last run
     i = np.int64(rows[0])
-    while i < end:
-        c = byte_at(data, i)
-        if not (is_digit_byte(c) or (c >= 0xC0 and other_digit_at(data, i, end))):
-            i += 1
-            continue
-        digits += 1
+    while True:
+        i = next_digit_or_high(data, i, end)
+        if i >= end:
+            break
         while number < len(ends) and ends[number] <= i:
             number += 1
-        width = 1 if c < 0x80 else 2 if c < 0xE0 else 3 if c < 0xF0 else 4
-        if number == len(ends) or starts[number] > i:
-            unread += 1
+        in_number = number < len(ends) and starts[number] <= i
+        c = byte_at(data, i)
+        if is_digit_byte(c):
+            # The run ends where a number begins or ends.
+            limit = end if number == len(ends) else ends[number] if in_number else starts[number]
+            stop = digits_end(data, i, np.int64(limit))
+            count = stop - i
+        else:
+            stop = i + (1 if c < 0xC0 else 2 if c < 0xE0 else 3 if c < 0xF0 else 4)
+            count = np.int64(other_digit_at(data, i, end))
+        digits += count
+        if count > 0 and not in_number:
+            unread += count
             if i != next_run and runs < len(places):
                 places[runs] = i
                 runs += 1
-            next_run = i + width
-        i += width
+            next_run = stop
+        i = stop
     counts[0] = digits
     counts[1] = unread
     counts[2] = runs
@@ -205,13 +215,23 @@ def _words(data: UInt8s, rows: Int32s, offsets: Int32s) -> Iterator[tuple[int, i
 def _word_at(data: UInt8s, offset: int, begin: int, end: int) -> tuple[int, int, str]:
     """Return start, end and shape of the word that contains the digit at ``offset`` of a text."""
     before = data[max(begin, offset - _NEAR) : offset].tobytes().decode(errors="ignore")
-    text = before + data[offset : min(end, offset + _NEAR)].tobytes().decode(errors="ignore")
+    after = data[offset : min(end, offset + _NEAR)].tobytes().decode(errors="ignore")
+    # No word contains white space; without it, the same words come again and again.
+    left, right, shape = _word_of(before.rpartition(" ")[2], after.partition(" ")[0])
+    return offset - left, offset + right, shape
+
+
+@lru_cache(maxsize=4096)
+def _word_of(before: str, after: str) -> tuple[int, int, str]:
+    """Return how many bytes the word of the digit between two pieces of text has in each of them,
+    and its shape."""
+    text = before + after
     for pattern in (_UUID, _WORD):
         for match in pattern.finditer(text):
             if match.start() <= len(before) < match.end():
                 shape = "a UUID" if pattern is _UUID else _shape(match[0])
-                first = offset - len(before[match.start() :].encode())
-                return first, offset + len(text[len(before) : match.end()].encode()), shape
+                left, right = before[match.start() :], after[: match.end() - len(before)]
+                return len(left.encode()), len(right.encode()), shape
     raise AssertionError(f"no word around a digit in {text!r}")
 
 

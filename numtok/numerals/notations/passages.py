@@ -30,6 +30,9 @@ from numtok.numerals.scan import (
 
 _REACH = 32  # bytes; the longest context is ` trillion`, a no-break space and a percent sign
 _BREAKS = np.isin(np.arange(256), [*b" \t\r\n"])
+# What may be between a number and a character before it that matters: a quote, a sign and a point.
+_PASSED = np.isin(np.arange(256), [*b"+-.\"'"])
+_PASSED_MOST = 3
 _POINT, _BLANK, _SLASH, _PERCENT = ord("."), ord(" "), ord("/"), ord("%")
 
 # Bytes next to a number that may be part of a notation: before it; after it; after it if a digit
@@ -139,12 +142,11 @@ def _may_need_rewriting(data, begin, i, k, end, near):  # type: ignore[no-untype
 def _needs_rewriting(data, begin, i, k, end, near, by_space, fractions):  # type: ignore[no-untyped-def]
     """Return whether a notation may apply to the number ``data[i:k]``. ``near`` is the table of
     :func:`_neighbors`."""
-    if i > begin:
-        last = byte_at(data, i - 1)
-        if last == _POINT and i - 1 > begin:
-            last = byte_at(data, i - 2)
-        if last != _POINT and near[last] & _BEFORE:
-            return True
+    first = i
+    while first > max(begin, i - _PASSED_MOST) and _PASSED[byte_at(data, first - 1)]:
+        first -= 1
+    if first > begin and near[byte_at(data, first - 1)] & _BEFORE:
+        return True
     if k >= end:
         return False
     c = byte_at(data, k)
@@ -293,6 +295,6 @@ def _neighbors(policy: NumeralPolicy) -> UInt8s:
     for flag in policy.flags():
         for place, characters in _NEIGHBORS.get(flag, {}).items():
             table[[*characters]] |= place
-            if place == _BEFORE:  # also before the point of .5
-                table[_POINT] |= _BEFORE
+            if place == _BEFORE:
+                table[_PASSED] |= _BEFORE
     return table
