@@ -8,6 +8,7 @@ import hashlib
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -173,7 +174,10 @@ def _columns(
         notes += [note] if note else []
     assigned = {name: split_column(path, name, table[name]) for name in folds}
     if not folds:
-        assigned = {"split": pa.array(_splits(path, len(table), rule, records), pa.string())}
+        taken = {config.target, *features}
+        candidates = chain(["split"], map("split_{}".format, count()))
+        free = next(name for name in candidates if name not in taken)
+        assigned = {free: pa.array(_splits(path, len(table), rule, records), pa.string())}
     assigned = {name: splits.filter(kept) for name, splits in assigned.items()}
     return TableColumns(
         where=path,

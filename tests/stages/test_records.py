@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from numtok.data.tables.table import read_table_of
 from numtok.encoding.codec import Codec
 from numtok.encoding.schema import SCHEME_FILE
 from numtok.encoding.splits import read_split
@@ -51,6 +52,11 @@ def write_jsonl(name: str, rows: Sequence[dict[str, object]]) -> str:
         price = row.get("price")
         lines.append(json.dumps(row).replace(f'"{price}"', str(price)) + "\n")
     Path(name).write_text("".join(lines))
+    return name
+
+
+def write_parquet(name: str, rows: Sequence[dict[str, object]]) -> str:
+    pq.write_table(pa.Table.from_pylist(list(rows)), name)
     return name
 
 
@@ -308,3 +314,43 @@ def test_a_file_that_does_not_exist_is_reported_with_the_nearest_name(
     Path("artifacts").mkdir()
     ran = numtok(*command.replace("FILE", "hoems.csv").split())
     assert ran.code == 2 and "hoems.csv: file not found" in ran.err and "'homes.csv'" in ran.err
+
+
+#: Names with a meaning in rows of texts, in tables or in reports.
+NAMES = ("cluster", "id", "text", "targets", "split", "split_1", "not_numbers", "label", "group")
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_a_target_may_have_any_name(numtok: Shell, name: str, ending: str) -> None:
+    rows = [{"rooms": row["rooms"], name: float(str(row["price"]))} for row in homes()]
+    write = {"csv": write_csv, "jsonl": write_jsonl, "parquet": write_parquet}[ending]
+    path = write(f"a.{ending}", rows)
+    folder = encoded(numtok, path, "--target", name, "--split", "test=0.2")
+    split = read_split(Store(Path("artifacts")).resolve(str(folder)), "test")
+    assert set(split.target_name.to_pylist()) == {name}
+    ran = numtok("table", path, "--target", name, "--split", "test=0.2")
+    assert ran.code == 0, ran.err
+    table = read_table_of(Store(Path("artifacts")).resolve(ran.out.strip()))
+    assert table.file.target == name and len(table.target) == len(rows)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_a_field_may_have_any_name(numtok: Shell, name: str, ending: str) -> None:
+    values = ["train", "test"] if name.startswith("split") else ["red", "blue"]
+    rows = [{name: values[n % 2], **row} for n, row in enumerate(homes())]
+    write = {"csv": write_csv, "jsonl": write_jsonl, "parquet": write_parquet}[ending]
+    folder = encoded(numtok, write(f"a.{ending}", rows), "--target", "price")
+    template = Codec.read(folder / SCHEME_FILE).template
+    assert template is not None and (name in template.fields) == (name != "split")
+
+
+@pytest.mark.parametrize("choice", ["--drop split", "--fields rooms,split"])
+def test_a_field_named_split_has_no_splits_if_chosen_otherwise(numtok: Shell, choice: str) -> None:
+    rows = [{"split": f"{n % 7}.5", **row} for n, row in enumerate(homes())]
+    path = write_csv("a.csv", rows)
+    ran = numtok("encode", "--scheme", "xval", path, "--target", "price")
+    assert ran.code == 3 and "--drop split" in ran.err
+    folder = encoded(numtok, path, "--target", "price", *choice.split())
+    assert len(read_split(Store(Path("artifacts")).resolve(str(folder)), "train")) == len(rows)

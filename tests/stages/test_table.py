@@ -371,7 +371,5 @@ def test_options_that_cannot_be_used_are_told(here: Path, says: Says) -> None:
     ):
         with case(told), says.raises(UsageError, *told):
             run(Config(path, target="y", **options), Store(Path("store")))
-    config = Config("a.csv", target="y", features=("split",))
-    refused(says, config, "a.csv: column 'split' ", "Rename")
     (here / "cp.csv").write_bytes("größe,y\n1,2\n3,4\n".encode("cp1252"))
     refused(says, Config("cp.csv", target="y"), "cp.csv: the name of a column is not UTF-8")

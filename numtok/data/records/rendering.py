@@ -20,9 +20,9 @@ import pyarrow.parquet as pq
 from numtok import files
 from numtok.data.reading.addresses import is_address
 from numtok.data.reading.sources import as_name
-from numtok.data.reading.split_rule import SplitRule
+from numtok.data.reading.split_rule import TRAIN, SplitRule
 from numtok.data.records.reader import FORMATS, JSON_LINES, Records, has_fields, read_records
-from numtok.data.records.splits import splits_of
+from numtok.data.records.splits import has_splits, splits_of
 from numtok.data.records.template import (
     TEMPLATE,
     RowTemplate,
@@ -53,7 +53,8 @@ class Rendering:
     template
         Template of an earlier rendering, used instead of the fields; None to choose one.
     split
-        Rule that assigns rows to splits. None for the field ``split`` or, without one, ``train``.
+        Rule that assigns rows to splits. None for the field ``split``, unless it is a target, in
+        the text or dropped; without it, ``train``.
     skip
         True if rows without a usable target are skipped; otherwise they end the run.
     """
@@ -113,14 +114,15 @@ def run(rendering: Rendering, store: StoreAccess, records: Records | None = None
     if skipped := len(kept) - int(kept.sum()):
         notes.append(f"Skipped {skipped:,} of {len(kept):,} rows without a usable target.")
     rule = None if rendering.split is None else SplitRule.parse(rendering.split)
-    splits = np.array(splits_of(records, rule), object)
+    other = {*template.targets, *template.fields, *rendering.drop}
+    splits = np.array(splits_of(records, rule, other), object)
     content = files.read_bytes(Path(path), _LARGEST)
     settings = {
         "stage": "render",
         "revision": REVISION,
         "format": Path(path).suffix,
         "template": msgspec.to_builtins(template),
-        "split": rendering.split,
+        "split": rendering.split or (None if has_splits(records, other) else TRAIN),
         "skip": rendering.skip,
     }
     name = as_name(Path(path).name.partition(".")[0])
@@ -217,6 +219,8 @@ def _command(rendering: Rendering, template: RowTemplate) -> list[str]:
         command += ["--target", target]
     if template.bare:
         command += ["--text-field", template.fields[0]]
+    elif rendering.drop:
+        command += ["--drop", join_names(rendering.drop)]
     else:
         command += ["--fields", join_names(template.fields)]
     command += ["--split", rendering.split] if rendering.split else []

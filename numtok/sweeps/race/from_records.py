@@ -14,7 +14,7 @@ from numtok.arrays import Floats
 from numtok.data.reading.split_rule import TRAIN
 from numtok.data.records import rendering
 from numtok.data.records.reader import Records, read_records
-from numtok.data.records.splits import SPLIT
+from numtok.data.records.splits import has_splits
 from numtok.data.tables.table import read_table_of
 from numtok.encoding.model_folder import PREFIX
 from numtok.encoding.schemes.base import SCHEMES
@@ -79,7 +79,8 @@ def _entered(config: Config, store: Store, progress: Progress) -> Entered:
     records = read_records(path)
     time_split = TimeSplit(None)
     rule = config.split
-    if rule is None and SPLIT not in records.names:
+    other = (name, *config.fields, *config.drop, config.text_field)
+    if rule is None and not has_splits(records, other):
         time_split = split_of_records(records, name)
         rule = time_split.rule or SHARES
     text_preset, table_preset = _presets(config.preset)
