@@ -97,7 +97,7 @@ class Config(CommandSettings):
     not_numbers: tuple[str, ...] = _fields.not_numbers()
     text_field: str = _fields.text_field()
     on_error: str = _fields.on_error(
-        "On a bad row, or a table row without a usable target: fail, or skip it"
+        "On a bad row, or one without a usable target: fail, or skip it"
     )
     jobs: int | None = setting(
         None,

@@ -98,7 +98,7 @@ def test_a_file_that_cannot_be_read_leaves_no_store(numtok: Shell, command: str)
     Path("bad.csv").write_text("a,b\n1,2\n3\n")
     dry = [] if command == "profile" else ["--dry-run"]
     ran = numtok(*command.split(), "bad.csv", "--target", "b", *dry)
-    assert ran.code == 3 and "row 2" in ran.err and not Path("artifacts").exists()
+    assert ran.code == 3 and "bad.csv:3: " in ran.err and not Path("artifacts").exists()
 
 
 def test_predictions_of_a_csv_are_a_csv(numtok: Shell) -> None:
@@ -188,9 +188,52 @@ def test_rows_without_a_usable_target_are_skipped_if_asked(numtok: Shell) -> Non
     write_csv("a.csv", rows)
     options = ("--scheme", "xval", "a.csv", "--target", "price")
     ran = numtok("encode", *options)
-    assert ran.code == 3 and "a.csv: row 4: target 'price' must be a number" in ran.err
+    assert ran.code == 3 and "a.csv:5: target 'price' must be a number" in ran.err
     ran = numtok("encode", *options, "--on-error", "skip")
-    assert ran.code == 0 and "Skipped 2 of 60 rows" in ran.err
+    assert ran.code == 0 and "Skipped 2 of 60 rows: a.csv:5: target 'price'" in ran.err
+
+
+BAD_ROWS = {
+    "csv": ("x,5\n", 'x,"5\n",6,7,8\n', "x,1,2019-01-01,NaN\n", "x,1,2019-01-01,soon\n"),
+    "jsonl": ('{"rooms": 3\n', "[1]\n", '{"rooms": 3, "price": NaN}\n', '{"price": "soon"}\n'),
+}
+
+
+@pytest.mark.parametrize("ending", BAD_ROWS)
+@pytest.mark.parametrize("first", [0, 7])
+def test_bad_rows_are_refused_with_their_line_or_skipped(
+    numtok: Shell, ending: str, first: int
+) -> None:
+    write = {"csv": write_csv, "jsonl": write_jsonl}[ending]
+    lines = Path(write(f"good.{ending}", homes())).read_text().splitlines(keepends=True)
+    at = first + (ending == "csv")
+    for bad in BAD_ROWS[ending]:
+        Path(f"a.{ending}").write_text("".join([*lines[:at], "\n", bad, *lines[at:]]))
+        for command in (("encode", "--scheme", "xval"), ("race", "--dry-run"), ("table",)):
+            ran = numtok(*command, f"a.{ending}", "--target", "price")
+            assert ran.code == 3 and "--on-error skip" in ran.err, ran.err
+            if command != ("table",) or ("NaN" not in bad and "soon" not in bad):
+                assert f"a.{ending}:{at + 2}: " in ran.err
+    Path(f"a.{ending}").write_text("".join([*lines[:at], *BAD_ROWS[ending], *lines[at:]]))
+    options = ("--target", "price", "--split", "test=0.2", "--on-error", "skip")
+    folder = encoded(numtok, f"a.{ending}", *options)
+    split = read_split(Store(Path("artifacts")).resolve(str(folder)), "test")
+    ran = numtok("table", f"a.{ending}", *options)
+    assert ran.code == 0 and f"Skipped 4 of 64 rows: a.{ending}:{at + 1}: " in ran.err
+    table = read_table_of(Store(Path("artifacts")).resolve(ran.out.strip()))
+    assert len(table.target) == 60
+    test = table.split("test").tolist()
+    assert sorted(map(int, split.ids.to_pylist())) == test
+    prices = dict(zip(split.ids.to_pylist(), split.target_literal.to_pylist(), strict=True))
+    assert [float(prices[str(row)]) for row in test] == table.target[test].tolist()
+
+
+def test_a_file_of_bad_rows_is_refused(numtok: Shell) -> None:
+    Path("a.csv").write_text("x,y\n1\n2\n")
+    Path("a.jsonl").write_text('{"x": 1, "y": 2\n')
+    for name, line in (("a.csv", 2), ("a.jsonl", 1)):
+        ran = numtok("encode", "--scheme", "xval", name, "--target", "y", "--on-error", "skip")
+        assert ran.code == 3 and f"{name}:{line}: " in ran.err and ran.out == ""
 
 
 def test_a_table_has_the_parts_of_dates(numtok: Shell) -> None:

@@ -31,7 +31,7 @@ from numtok.data.records.template import (
     rendered,
     template_of,
 )
-from numtok.data.tables.file import parquet_names
+from numtok.data.tables.file import SKIP_ROWS, parquet_names
 from numtok.errors import DataError, NumtokError, file_not_found
 from numtok.files import Sink
 from numtok.names import join_names
@@ -56,7 +56,8 @@ class Rendering:
         Rule that assigns rows to splits. None for the field ``split``, unless it is a target, in
         the text or dropped; without it, ``train``.
     skip
-        True if rows without a usable target are skipped; otherwise they end the run.
+        True if rows that cannot be parsed or lack a usable target are skipped; otherwise they end
+        the run.
     """
 
     path: str
@@ -105,14 +106,13 @@ def run(rendering: Rendering, store: StoreAccess, records: Records | None = None
     DataError for rows without a usable target, and StoreError.
     """
     path = rendering.path
-    records = read_records(path) if records is None else records
+    records = read_records(path, skip=rendering.skip) if records is None else records
     template, notes = template_for(rendering, records)
     usable = check_targets(records, template.targets)
     kept = np.asarray(usable.kept.to_numpy(zero_copy_only=False), np.bool_)
-    if usable.problem is not None and not rendering.skip:
-        raise DataError(f"{usable.problem}. Skip such rows: --on-error skip")
-    if skipped := len(kept) - int(kept.sum()):
-        notes.append(f"Skipped {skipped:,} of {len(kept):,} rows without a usable target.")
+    if usable.skipped.count and not rendering.skip:
+        raise DataError(f"{usable.skipped.reasons[0]}. Correct it{SKIP_ROWS}")
+    notes += records.skipped.notes(usable.skipped, int(kept.sum()))
     rule = None if rendering.split is None else SplitRule.parse(rendering.split)
     other = {*template.targets, *template.fields, *rendering.drop}
     splits = np.array(splits_of(records, rule, other), object)

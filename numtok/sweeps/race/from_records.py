@@ -76,7 +76,7 @@ def _entered(config: Config, store: Store, progress: Progress) -> Entered:
     progress(RaceProgress("", "reading the file"))
     check_tabicl()
     path, name = config.inputs[0], str(config.target)
-    records = read_records(path)
+    records = read_records(path, skip=config.on_error == "skip")
     time_split = TimeSplit(None)
     rule = config.split
     other = (name, *config.fields, *config.drop, config.text_field)
