@@ -236,7 +236,7 @@ class TextRegressor(DistributionRegressor):
         encoding = {
             "scheme": self.scheme,
             "target": field,
-            "text_field": TEXT if given.bare else "text",
+            "text_field": TEXT if given.bare else None,
             "normalize": self.normalize,
             "text_tokenizer": self.text_tokenizer,
             "split": f"{held_out},seed={seed}",

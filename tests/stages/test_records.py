@@ -138,6 +138,23 @@ def test_a_text_without_a_hole_is_the_text_field_of_a_record(numtok: Shell) -> N
     assert json.loads(whole.out)["predicted"] == predicted
 
 
+@pytest.mark.parametrize("name", ["text", "about"])
+def test_the_text_field_is_the_whole_text_under_any_name(numtok: Shell, name: str) -> None:
+    rows = [{name: row["about"], "rooms": row["rooms"], "price": row["price"]} for row in homes()]
+    write_csv("homes.csv", rows)
+    whole = encoded(numtok, "homes.csv", "--target", "price", "--text-field", name)
+    template = Codec.read(whole / SCHEME_FILE).template
+    assert template is not None and template.bare and template.fields == [name]
+    every = encoded(numtok, "homes.csv", "--target", "price")
+    template = Codec.read(every / SCHEME_FILE).template
+    assert template is not None and not template.bare and template.fields == [name, "rooms"]
+
+
+def test_the_default_text_field_of_texts_may_be_chosen(numtok: Shell) -> None:
+    Path("a.jsonl").write_text('{"text": "3 rooms", "targets": {"rooms": [[0, 1]]}}\n')
+    assert encoded(numtok, "a.jsonl") == encoded(numtok, "a.jsonl", "--text-field", "text")
+
+
 def test_predictions_of_json_lines_are_json_lines_for_each_target(numtok: Shell) -> None:
     rows = [row | {"rent": n % 7} for n, row in enumerate(homes())]
     write_jsonl("a.jsonl", rows)

@@ -35,6 +35,7 @@ from numtok.data.tables.file import SKIP_ROWS, parquet_names
 from numtok.errors import DataError, NumtokError, file_not_found
 from numtok.files import Sink
 from numtok.names import join_names
+from numtok.row import TEXT
 from numtok.store.access import StoreAccess
 from numtok.store.artifact import DATA, Artifact, Parent
 
@@ -76,7 +77,7 @@ class Rendering:
             path=config.inputs[0],
             targets=[config.target] if isinstance(config.target, str) else config.target,
             fields=config.fields,
-            text_field=None if config.text_field == "text" else config.text_field,
+            text_field=config.text_field,
             drop=config.drop,
             template=template,
             split=config.split,
@@ -154,11 +155,17 @@ def as_texts(
 
 def reading(config: Settings, rows: Rendered) -> Settings:
     """Return the settings of a command that read rendered rows as texts."""
-    texts: Any = {"inputs": (str(rows.artifact.path),), "text_field": "text", "split": None}
+    texts: Any = {"inputs": (str(rows.artifact.path),), "text_field": None, "split": None}
     texts |= {"fields": (), "drop": ()}
     if not isinstance(config.target, str):  # a single target remains the one that is scored
         texts["target"] = ()
     return replace(config, **texts)
+
+
+def of_texts(config: Settings) -> Settings:
+    """Return the settings of a command that reads texts, in which the usual text field is the
+    default, whether chosen or not."""
+    return replace(config, text_field=None if config.text_field == TEXT else config.text_field)
 
 
 def is_records(inputs: Sequence[str]) -> bool:

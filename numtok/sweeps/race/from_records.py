@@ -214,7 +214,7 @@ def _pretrained(
 
 def _features(records: Records, fields: Sequence[str], config: Config) -> list[str]:
     """Return the fields of the text that can be columns of a table."""
-    if config.text_field != "text":
+    if config.text_field is not None:
         return []
     return [name for name in fields if records.columns[name].is_feature]
 
