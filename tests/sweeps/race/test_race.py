@@ -188,10 +188,11 @@ def test_the_accuracy_is_that_of_the_returned_model_and_of_the_best_baselines(
     }.items():  # fmt: skip
         assert found.value == pytest.approx(own.metrics[name].value)
     assert best.label == board.baseline and best.seed is None and best.r2.value is not None
-    assert len(further) == (best.width.value is None)  # no report calibrates tuned trees
-    last = result.accuracy[-1]
-    assert last.width == own.baselines[last.label]["conformal-width"]
-    assert last.coverage == own.baselines[last.label]["conformal-coverage"]
+    assert not further and all(place.width.value is not None for place in board.places)
+    for name in ("mean", "linear"):
+        place, figures = board.place(name), own.baselines[name]
+        assert place.width.value == pytest.approx(figures["conformal-width"].value)
+        assert place.coverage.value == pytest.approx(figures["conformal-coverage"].value)
 
 
 def test_a_winner_on_columns_is_said_to_read_no_text(tmp_path: Path) -> None:
@@ -401,7 +402,7 @@ def test_a_dry_run_refuses_what_the_race_refuses_before_anything_is_encoded(
 def test_a_table_s_rows_without_a_target_are_skipped_if_asked(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("x,y\n" + "".join(f"{k},{k % 7 if k % 10 else ''}\n" for k in range(300)))
-    with pytest.raises(DataError, match=r"row 1: .* missing.*--on-error skip"):
+    with pytest.raises(DataError, match=r"table.csv:2: .* missing.*--on-error skip"):
         raced(tmp_path, str(path), target="y", dry_run=True)
     result = raced(tmp_path, str(path), target="y", dry_run=True, on_error="skip")
     assert 230 < sum(result.rows) < 270  # the others calibrate
