@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import shlex
 import shutil
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from numtok.cli.output.pages.page import RowList
 from numtok.cli.output.pages.race import race_page
 from numtok.cli.output.printing import Format
 from numtok.cli.output.race import Watching, introduction, print_race, standings_table, summary
@@ -243,6 +245,14 @@ def test_columns_and_texts_race_on_the_same_rows(tmp_path: Path) -> None:
     config = PredictConfig(words[4], str(path), baseline=words[3], interval=0.9)
     predicted = list(run_baseline(config, Store(tmp_path / "artifacts")))
     assert predicted[0] == b"note,a,y,predicted,interval_low,interval_high\n"
+    assert {"tfidf", "tuned boosting"} <= {one.label for one in board.places}
+    assert all(
+        one.width.value is not None and (one.coverage.value or 0) > 0.6 for one in board.places
+    )
+    page = race_page(result, Store(tmp_path / "artifacts").resolve)
+    [[rows]] = [part.parts for part in page.sections if part.name == "rows-section"]
+    assert isinstance(rows, RowList)
+    assert all(re.match("note: .* again; a: -?[0-9.]+; y: ", row.before) for row in rows.rows)
     assert len(predicted) == 301
 
 
