@@ -214,7 +214,7 @@ def record_excerpt(text: str, start: int, end: int) -> Excerpt:
     """Return the text of a record on both sides of its target. Its lines are joined, and long text
     is shortened before the line of the target.
 
-    >>> record_excerpt("title: Alien\\nyear: 1979\\ngross: 105", 32, 35)
+    >>> record_excerpt("title: Alien\\nyear: 1979\\ngross: 105", 31, 34)
     Excerpt(before='title: Alien; year: 1979; gross: ', after='')
     """
     fields, newline, label = text[:start].rpartition("\n")

@@ -78,7 +78,7 @@ def _differing_rows(
     """Return at most ``most`` rows, in descending order of the difference."""
     label, first = next(iter(compared.predictions.items()))
     far = apart([each.answers for each in compared.predictions.values()], fields_of(first))
-    return page_rows(first, far, compared.firsts[label].report, resolve, most, records)
+    return page_rows(first, far, compared.firsts[label].report, resolve, most=most, records=records)
 
 
 def apart(answers: Sequence[Predictions], names: Sequence[str]) -> Floats:
