@@ -30,6 +30,7 @@ os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 import msgspec
 
+from numtok.evaluation.rivals import rivals
 from numtok.reports import Figure
 from numtok.settings.race import Config
 from numtok.stages import fetch, gen
@@ -80,7 +81,13 @@ def exhaustive(config: Config, raced: RaceResult, store: Store) -> Leaderboard:
     artifacts = {ref: store.resolve(ref) for ref in {one.data for one in plan.candidates}}
     quiet = Store(store.root, lambda note: None, any_name=True)
     rounds = Rounds(
-        config=config, plan=whole, data=artifacts, store=quiet, side=side, progress=told
+        config=config,
+        plan=whole,
+        data=artifacts,
+        baselines=rivals(next(iter(artifacts.values())), plan.test, plan.rows[1]),
+        store=quiet,
+        side=side,
+        progress=told,
     )
     return rounds.run().test
 

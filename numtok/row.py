@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType
 
 GROUP = "group_"  # prefix of the columns for groups
 FLOOR = "floor_"  # prefix of the columns for ``Row.floors``
+TEXT = "text"  # name of the field with the text, by default
 CLUSTER = "cluster"  # name of the column for clusters
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
 

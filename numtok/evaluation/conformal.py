@@ -13,10 +13,14 @@ raise the coverage.
 Rows of one cluster depend on each other, so each cluster has a total weight of one row (Lee, Barber
 & Willett 2023, "Distribution-free inference with hierarchical data"). The result then holds for a
 random row of a new cluster.
+
+If no training or calibration value of a target is negative, its intervals end at 0, unless the
+point prediction is negative. Of ``n`` such values and a new one, all exchangeable, the new one is
+the only negative value with a probability of at most 1 / (n + 1), so coverage falls by no more.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -77,12 +81,16 @@ class Calibrated(NamedTuple):
         Margin for rows of an unknown stratum, computed from all rows.
     typical
         Median width of the predicted intervals of the calibration rows; 1 if it is zero.
+    nonnegative
+        Strata whose values are never negative in training and calibration. An unknown stratum
+        counts as one if all are.
     """
 
     level: float
     margins: Mapping[Any, float]
     margin: float
     typical: float
+    nonnegative: Collection[Any] = ()
 
     def intervals(self, predicted: Forecasts) -> Ends:
         """Return the calibrated intervals of n rows, extended to contain the point predictions.
@@ -96,14 +104,32 @@ class Calibrated(NamedTuple):
         middle = low / 2 + high / 2
         low = np.minimum(low - change, np.where(change < 0, middle, np.inf))
         high = np.maximum(high + change, np.where(change < 0, middle, -np.inf))
+        every = len(self.nonnegative) == len(self.margins)
+        clipped = np.array(
+            [
+                name in self.nonnegative if name in self.margins else every
+                for name in predicted.strata
+            ],
+            np.bool_,
+        )
+        least = np.where(clipped & np.isfinite(margins), 0.0, -np.inf)
+        low, high = np.maximum(low, least), np.maximum(high, least)
         return Ends(np.minimum(low, predicted.point), np.maximum(high, predicted.point))
 
 
-def calibrate(truth: Floats, predicted: Forecasts, units: Ints, level: float) -> Calibrated:
+def calibrate(
+    truth: Floats,
+    predicted: Forecasts,
+    units: Ints,
+    level: float,
+    *,
+    nonnegative: Collection[Any] = (),
+) -> Calibrated:
     """Calibrate intervals on the true values float64[n] and the predictions of n rows.
 
     ``units``, int64[n], contains the cluster of each row. Rows outside clusters have a unit of
-    their own. ``level`` is the probability that an interval contains the true value.
+    their own. ``level`` is the probability that an interval contains the true value, and
+    ``nonnegative`` are the strata without negative values in training.
     """
     low, high = predicted.interval(level)
     typical = float(np.median(high - low)) if len(truth) else 0.0
@@ -111,7 +137,8 @@ def calibrate(truth: Floats, predicted: Forecasts, units: Ints, level: float) ->
     scores = np.maximum(low - truth, truth - high) / scale(low, high, typical)
     strata = {name: predicted.strata == name for name in set(predicted.strata.tolist())}
     margins = {name: quantile(scores[rows], units[rows], level) for name, rows in strata.items()}
-    return Calibrated(level, margins, quantile(scores, units, level), typical)
+    clipped = {name for name in nonnegative if name in strata and (truth[strata[name]] >= 0).all()}
+    return Calibrated(level, margins, quantile(scores, units, level), typical, clipped)
 
 
 def scale(low: Floats, high: Floats, typical: float) -> Floats:

@@ -203,7 +203,7 @@ def _queries(config: Config, recipe: TextFeatures) -> Iterator[FeatureQuery]:
         for text in config.text:
             yield FeatureQuery.of(Query.of_text(text), recipe)
         return
-    field = recipe.text_field if config.text_field == "text" else config.text_field
+    field = config.text_field or recipe.text_field
     for where, line, row in json_lines(str(config.file), row_decoder(_MarkedRow, field)):
         if row.predicted is not msgspec.UNSET:
             raise DataError(

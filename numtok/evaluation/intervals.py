@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from numtok.data.reading.split_rule import CALIBRATION, TRAIN, SplitRule
 from numtok.data.tables.table import VALIDATION, read_table_of
-from numtok.encoding.splits import splits
+from numtok.encoding.splits import read_split, splits
 from numtok.evaluation.conformal import Calibrated, Forecasts, calibrate, least
 from numtok.evaluation.report_files import (
     FOLD,
@@ -64,7 +64,7 @@ class CalibrationReport:
 
     def of_model(self, level: float) -> Calibrated:
         """Calibrate the model's intervals at a level."""
-        return _calibrated(self.predictions.answers, strata(self.predictions.table), level)
+        return self._calibrated(self.predictions.answers, strata(self.predictions.table), level)
 
     @cached_property
     def model(self) -> Calibrated:
@@ -109,7 +109,18 @@ class CalibrationReport:
             prediction=np.where(valid, values, np.nan_to_num(fallback)), quantiles=None
         )
         rows = valid if partial else np.ones(len(values), np.bool_)
-        return _calibrated(answers.take(rows), strata(table)[rows], INTERVAL_LEVEL)
+        return self._calibrated(answers.take(rows), strata(table)[rows], INTERVAL_LEVEL)
+
+    def _calibrated(
+        self, answers: Predictions, names: NDArray[np.object_], level: float
+    ) -> Calibrated:
+        assert answers.sample is not None  # answers of a report have it
+        forecasts, clipped = _forecasts(answers, names), self._nonnegative
+        return calibrate(answers.truth, forecasts, answers.sample, level, nonnegative=clipped)
+
+    @cached_property
+    def _nonnegative(self) -> set[str]:
+        return nonnegative(self.data)
 
     def notes(self, level: float = INTERVAL_LEVEL) -> Iterator[str]:
         """Yield a note on each property of the calibration rows that limits the coverage of
@@ -162,6 +173,21 @@ def strata(table: "pa.Table") -> NDArray[np.object_]:
     return names
 
 
+def nonnegative(data: Artifact) -> set[str]:
+    """Return the strata of ``data`` without negative values in the train split. Numbers that are
+    not targets have none."""
+    if data.kind == TABLE:
+        table = read_table_of(data)
+        target, folds = table.file.target, range(len(table.file.splits))
+        least = [table.target[table.split(TRAIN, fold)].min() for fold in folds]
+        names = [target] if len(folds) == 1 else [of_fold(target, fold) for fold in folds]
+        return {name for name, value in zip(names, least, strict=True) if value >= 0}
+    train = read_split(data, TRAIN)
+    targets = np.array(train.target_name.to_pylist(), object)
+    negative = targets[~(train.numbers[train.targets] >= 0)]  # or not finite
+    return set(targets.tolist()) - set(negative.tolist())
+
+
 def of_fold(target: str, fold: object) -> str:
     """Return the name of the stratum of a target in one of several folds."""
     return f"{target}, fold {fold}"
@@ -198,8 +224,3 @@ def with_values(table: "pa.Table", columns: dict[str, NDArray[np.float64]]) -> "
 
 def _forecasts(answers: Predictions, names: NDArray[np.object_]) -> Forecasts:
     return Forecasts(point=answers.prediction, quantiles=answers.quantiles, strata=names)
-
-
-def _calibrated(answers: Predictions, names: NDArray[np.object_], level: float) -> Calibrated:
-    assert answers.sample is not None  # answers of a report have it
-    return calibrate(answers.truth, _forecasts(answers, names), answers.sample, level)

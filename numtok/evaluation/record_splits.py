@@ -8,11 +8,11 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from numtok.arrays import Floats, Ints
-from numtok.data.reading.split_rule import TRAIN
+from numtok.data.reading.split_rule import CALIBRATION, TRAIN
 from numtok.data.records.rendering import FIELD, ROWS
 from numtok.data.records.typed import with_types
 from numtok.data.tables.table import VALIDATION
-from numtok.evaluation.rivals import Key
+from numtok.evaluation.rivals import CalibrationRows, Key, Rivals
 from numtok.store.artifact import Artifact
 
 
@@ -26,8 +26,9 @@ class RecordSplits:
         Typed columns [n].
     values
         Targets float64[n].
-    train, validation, queried
-        Row indices int64 of the three splits.
+    train, validation, calibration, queried
+        Row indices int64 of the four splits. The validation split calibrates intervals if the
+        split ``calibration`` is empty.
     """
 
     keys: list[Key]
@@ -35,16 +36,19 @@ class RecordSplits:
     values: Floats
     train: Ints
     validation: Ints
+    calibration: Ints
     queried: Ints
 
     @property
     def predicted(self) -> Ints:
-        """Indices of the rows to predict: the validation split, then the queried split."""
-        return np.concatenate([self.validation, self.queried])
+        """Indices of the rows to predict: the validation, calibration and queried splits."""
+        return np.concatenate([self.validation, self.calibration, self.queried])
 
-    def on_better_scale(self, train: Ints, predict: Callable[[Floats], Floats]) -> Floats:
-        """Fit a baseline to the values of the rows ``train`` and, if all are positive, to their
-        logarithms. Return the predictions float64[m] for the queried split, on the scale with the
+    def on_better_scale(
+        self, name: str, train: Ints, predict: Callable[[Floats], Floats]
+    ) -> Rivals:
+        """Fit the baseline ``name`` to the values of the rows ``train`` and, if all are positive,
+        to their logarithms. Return the predictions for the queried split, on the scale with the
         smaller mean absolute error on the validation split.
 
         ``predict`` takes the values to fit, and returns predictions for the rows ``predicted``.
@@ -56,7 +60,16 @@ class RecordSplits:
         count = len(self.validation)
         truth = self.values[self.validation]
         errors = [np.abs(each[:count] - truth).mean() for each in candidates]
-        return candidates[int(np.argmin(errors))][count:]
+        best = candidates[int(np.argmin(errors))]
+        first = len(self.predicted) - len(self.queried)
+        rows = self.calibration if len(self.calibration) else self.validation
+        calibration = CalibrationRows(
+            best[first - len(rows) : first],
+            self.values[rows],
+            np.arange(len(rows)),
+            float(self.values[self.train].min()),
+        )
+        return Rivals(self.keys, {name: best[first:]}, [], {name: calibration})
 
 
 def read_record_splits(rows: Artifact, target: str, split: str) -> RecordSplits:
@@ -78,5 +91,6 @@ def read_record_splits(rows: Artifact, target: str, split: str) -> RecordSplits:
         values=np.array([float(text[a:b]) for text, (a, b) in zip(texts, spans, strict=True)]),
         train=np.flatnonzero(splits == TRAIN),
         validation=np.flatnonzero(splits == VALIDATION),
+        calibration=np.flatnonzero(splits == CALIBRATION),
         queried=queried,
     )

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from numtok.arrays import Floats, Ints
-from numtok.data.reading.split_rule import TRAIN
+from numtok.data.reading.split_rule import CALIBRATION, TRAIN
 from numtok.data.tables.table import VALIDATION, Table, learnt_rows, read_table_of
-from numtok.encoding.dataset import EncodedSplit
+from numtok.encoding.dataset import EncodedSplit, clustered
 from numtok.encoding.splits import read_codec, read_split, splits
 from numtok.evaluation.baselines import (
     baselines,
@@ -25,6 +25,7 @@ from numtok.evaluation.baselines import (
     not_installed,
     tree_threads,
 )
+from numtok.evaluation.conformal import Ends, Forecasts, calibrate
 from numtok.evaluation.fields import anchored_fields
 from numtok.evaluation.predict import AUTOREGRESSIVE
 from numtok.evaluation.queries import queries_of, target_names
@@ -42,7 +43,7 @@ from numtok.evaluation.text_baselines import (
     TextSplit,
     text_baselines,
 )
-from numtok.reports import LIMITS
+from numtok.reports import INTERVAL_LEVEL, LIMITS
 from numtok.store.artifact import TABLE, Artifact
 from numtok.training.features import Features, Inputs
 from numtok.training.trained_table import held_back
@@ -56,6 +57,39 @@ _HELD_BACK = 0.1  # fraction of the training rows if a fold has no validation sp
 Key = tuple[str, str, int]
 
 
+class CalibrationRows(NamedTuple):
+    """Predictions of a baseline for ``c`` rows that calibrate its intervals.
+
+    predicted, truth
+        Predictions and true values, float64[c].
+    units
+        Cluster of each row, int64[c]; rows outside clusters have a unit of their own.
+    least
+        Smallest training value.
+    """
+
+    predicted: Floats
+    truth: Floats
+    units: Ints
+    least: float
+
+    def intervals(self, point: Floats) -> Ends:
+        """Return calibrated intervals at ``INTERVAL_LEVEL`` around predictions float64[n]."""
+        rows = np.flatnonzero(np.isfinite(self.predicted))
+
+        def forecasts(values: Floats) -> Forecasts:
+            return Forecasts(point=values, quantiles=None, strata=np.zeros(len(values), object))
+
+        calibrated = calibrate(
+            self.truth[rows],
+            forecasts(self.predicted[rows]),
+            self.units[rows],
+            INTERVAL_LEVEL,
+            nonnegative=[0] if self.least >= 0 else (),
+        )
+        return calibrated.intervals(forecasts(point))
+
+
 class Rivals(NamedTuple):
     """Baseline predictions for ``n`` numbers.
 
@@ -66,11 +100,14 @@ class Rivals(NamedTuple):
         without a prediction.
     notes
         Sentences that explain why baselines are missing.
+    calibration
+        Calibration rows of baselines that no report calibrates, keyed by name.
     """
 
     keys: list[Key]
     values: Mapping[str, Floats]
     notes: list[str]
+    calibration: Mapping[str, CalibrationRows] = {}
 
     def by_row(self) -> "Rivals":
         """Return the predictions of one number per row, keyed only by row and target."""
@@ -83,13 +120,16 @@ def merged(parts: Sequence[Rivals]) -> Rivals:
     The order of the numbers is that of the first part; those that others lack are NaN.
     """
     keys, values, notes = parts[0].keys, dict[str, Floats](), list[str]()
+    calibration: dict[str, CalibrationRows] = {}
     for part in parts:
         index = {key: row for row, key in enumerate(part.keys)}
         rows = np.array([index.get(key, -1) for key in keys])
+        new = {name: each for name, each in part.calibration.items() if name not in values}
+        calibration |= new
         for name, predicted in part.values.items():
             values.setdefault(name, np.append(predicted, np.nan)[rows])
         notes += [note for note in part.notes if note not in notes]
-    return Rivals(keys, values, notes)
+    return Rivals(keys, values, notes, calibration)
 
 
 def rivals(
@@ -120,8 +160,10 @@ def rivals(
     )
     queried = Rows(data, split, samples, np.unique(samples.target_row), drawn)
     parts = list(_parts(data, queried, train))
-    of_train, *of_validation, of_samples = anchored_fields(*parts)
+    of_train, *others, of_samples = anchored_fields(*parts)
+    of_validation, of_calibration = others[:1], others[-1:]  # the same without a split calibration
     notes: list[str] = []
+    calibration: dict[str, CalibrationRows] = {}
     if any(_wanted(name, names) for name in fits()):
         predictions |= dict(fitted_baselines(of_train, of_samples, queries))
         notes += not_fitted(of_train, of_samples, queries)
@@ -134,12 +176,13 @@ def rivals(
     target_of_query = target_names(samples, queries)
     can_tune = of_validation and (queries.targets >= 0).all() and find_spec("sklearn")
     if can_tune and _wanted(TUNED, names):
-        best = np.full(len(target_of_query), np.nan)
-        for name in np.unique(target_of_query):
+        best, every = np.full(len(target_of_query), np.nan), np.unique(target_of_query)
+        for name in every:
             has_name = target_of_query == name
-            best[has_name] = _tuned(
-                of_train, of_validation[0], name, (of_samples, queries.targets[has_name])
-            )
+            sides = of_train, of_validation[0], of_calibration[0]
+            best[has_name], rows_of = _tuned(sides, name, (of_samples, queries.targets[has_name]))
+            if rows_of is not None and len(every) == 1:
+                calibration[TUNED] = rows_of
         predictions |= {} if np.isnan(best).all() else {TUNED: best}
     row_of_query = queries.rows[queries.queries]
     positions = (queries.numbers - samples.number_rows[row_of_query]).tolist()
@@ -148,6 +191,7 @@ def rivals(
         list(zip(ids, target_of_query.tolist(), positions, strict=True)),
         {name: values for name, values in predictions.items() if _wanted(name, names)},
         notes,
+        calibration,
     )
 
 
@@ -156,47 +200,84 @@ def _wanted(name: str, names: Collection[str] | None) -> bool:
 
 
 def _parts(data: Artifact, queried: Rows, train: EncodedSplit) -> Iterator[Rows]:
-    """Yield the rows of the train split, of the validation split (if it exists) and the queried
-    rows whose fields are features."""
+    """Yield the rows of the train split, of the validation and calibration splits (if there is a
+    validation split) and the queried rows whose fields are features."""
     yield Rows(data, TRAIN, train, fitted_rows(train))
-    if VALIDATION in splits(data):
-        validation = read_split(data, VALIDATION)
-        yield Rows(data, VALIDATION, validation, np.unique(validation.target_row))
+    existing = splits(data)
+    for name in (VALIDATION, CALIBRATION) if VALIDATION in existing else ():
+        if name in existing:
+            samples = read_split(data, name)
+            yield Rows(data, name, samples, np.unique(samples.target_row))
     yield queried
 
 
-def _tuned(train: AnchoredSplit, validation: AnchoredSplit, name: str, queried: Targets) -> Floats:
-    """Return predictions of tuned trees for the queried targets of one name, float64[n]; NaN if not
-    fitted."""
-    samples = validation.samples
-    targets = np.flatnonzero(samples.target_name.to_numpy(zero_copy_only=False) == name)
-    truth = samples.numbers[samples.targets[targets]]
-    finite = np.isfinite(truth)
-    built = target_features(train, name, (validation, targets[finite]), queried)
-    if isinstance(built, NotFitted) or not finite.any():
-        return np.full(len(queried[1]), np.nan)
-    validation_features, queried_features = built.others
-    return tuned(
+def _tuned(
+    sides: tuple[AnchoredSplit, AnchoredSplit, AnchoredSplit], name: str, queried: Targets
+) -> tuple[Floats, CalibrationRows | None]:
+    """Return predictions of tuned trees for the queried targets of one name, float64[n] (NaN if not
+    fitted), and for the calibration rows.
+
+    ``sides`` are the train, validation and calibration splits.
+    """
+    train, *others = sides
+    known = [_finite_targets(side, name) for side in others]
+    built = target_features(train, name, *known, queried)
+    (validation, chosen), (calibration, calibrating) = known
+    if isinstance(built, NotFitted) or not len(chosen):
+        return np.full(len(queried[1]), np.nan), None
+    validation_features, calibration_features, queried_features = built.others
+    truth, count = _values(calibration, calibrating), len(calibrating)
+    values = tuned(
         LabeledRows(built.x, built.y),
-        LabeledRows(validation_features, truth[finite]),
-        queried_features,
+        LabeledRows(validation_features, _values(validation, chosen)),
+        np.concatenate([calibration_features, queried_features]),
     )
+    samples = calibration.samples
+    units = clustered(np.arange(len(samples)), samples.clusters)[samples.target_row[calibrating]]
+    rows = CalibrationRows(values[:count], truth, units, float(built.y.min()))
+    return values[count:], rows if count else None
+
+
+def _finite_targets(split: AnchoredSplit, name: str) -> Targets:
+    samples = split.samples
+    targets = np.flatnonzero(samples.target_name.to_numpy(zero_copy_only=False) == name)
+    return split, targets[np.isfinite(_values(split, targets))]
+
+
+def _values(split: AnchoredSplit, targets: Ints) -> Floats:
+    return split.samples.numbers[split.samples.targets[targets]]
 
 
 def _of_table(table: Table, split: str, names: Collection[str] | None) -> Rivals:
     """Return the predictions for the split in all folds of a table."""
     keys: list[Key] = []
     predictions: dict[str, list[Floats]] = {}
-    columns = Features(table.numbers, table.categories)
-    for fold in range(len(table.file.splits)):
+    calibration: dict[str, CalibrationRows] = {}
+    columns, folds = Features(table.numbers, table.categories), len(table.file.splits)
+    for fold in range(folds):
         rows = table.split(split, fold)
         keys += [(str(row), table.file.target, fold) for row in rows.tolist()]
-        for name, values in rivals_of_fold(table, fold, columns.take(rows), names):
-            predictions.setdefault(name, []).append(values)
+        calibrating = _calibration_rows(table) if folds == 1 else np.empty(0, np.int64)
+        count, truth = len(calibrating), table.target[calibrating]
+        queried = columns.take(np.concatenate([calibrating, rows]))
+        for name, values in rivals_of_fold(table, fold, queried, names):
+            predictions.setdefault(name, []).append(values[count:])
+            if count:
+                least = float(table.target[table.split(TRAIN)].min())
+                units = np.arange(count)
+                calibration[name] = CalibrationRows(values[:count], truth, units, least)
     notes = list(not_installed())
     if not table.file.features:
         notes.append("Baselines are not fitted: the table has no feature columns.")
-    return Rivals(keys, {name: np.concatenate(parts) for name, parts in predictions.items()}, notes)
+    values_of = {name: np.concatenate(parts) for name, parts in predictions.items()}
+    return Rivals(keys, values_of, notes, calibration)
+
+
+def _calibration_rows(table: Table) -> Ints:
+    """Return the rows of a table of one fold that calibrate intervals."""
+    names = table.splits()
+    split = next((name for name in (CALIBRATION, VALIDATION) if name in names), None)
+    return np.empty(0, np.int64) if split is None else table.split(split)
 
 
 def rivals_of_fold(

@@ -58,7 +58,7 @@ def tabicl_rival(data: RecordSplits) -> Rivals:
         def predict(y: Floats) -> Floats:
             return _predict(path, x, y, queries)
 
-        return Rivals(data.keys, {TABICL: data.on_better_scale(data.train, predict)}, [])
+        return data.on_better_scale(TABICL, data.train, predict)
 
 
 def checkpoint() -> Path | None:

@@ -40,4 +40,4 @@ def tabular_rival(data: RecordSplits) -> Rivals:
         return np.asarray(fitted.predict(data.fields[data.predicted]), np.float64)
 
     with threadpool_limits(threads()):
-        return Rivals(data.keys, {TABULAR: data.on_better_scale(train, predict)}, [])
+        return data.on_better_scale(TABULAR, train, predict)

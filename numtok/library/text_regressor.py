@@ -187,7 +187,8 @@ class TextRegressor(DistributionRegressor):
             ):
                 self.fitted_, held_out = self._trained(given, target, Path(folder))
             self._columns = given.table.column_names
-            self._mean = float(np.delete(target, held_out).mean(dtype=np.float64))
+            fitted = np.delete(target, held_out)
+            self._mean, self._least = float(fitted.mean(dtype=np.float64)), float(fitted.min())
             predicted = self._forecasts(given.table.take(held_out))
             self._calibration_rows = target[held_out].astype(np.float64), predicted
         return self
@@ -236,7 +237,7 @@ class TextRegressor(DistributionRegressor):
         encoding = {
             "scheme": self.scheme,
             "target": field,
-            "text_field": TEXT if given.bare else "text",
+            "text_field": TEXT if given.bare else None,
             "normalize": self.normalize,
             "text_tokenizer": self.text_tokenizer,
             "split": f"{held_out},seed={seed}",
@@ -307,7 +308,9 @@ class TextRegressor(DistributionRegressor):
                 "a larger calibration",
                 stacklevel=2,
             )
-        calibrated = calibrate(truth, predicted, np.arange(len(truth)), level)
+        clipped = {_STRATUM} if self._least >= 0 else ()
+        units = np.arange(len(truth))
+        calibrated = calibrate(truth, predicted, units, level, nonnegative=clipped)
         return np.column_stack(calibrated.intervals(self._forecasts(rows)))
 
     def _forecasts(self, rows: "pa.Table") -> Forecasts:
@@ -324,7 +327,7 @@ class TextRegressor(DistributionRegressor):
         return Forecasts(
             point=np.where(np.isnan(points), self._mean, points),
             quantiles=answers[:, 1:] if answers.shape[1] > 1 else None,
-            strata=np.full(len(points), "y", object),
+            strata=np.full(len(points), _STRATUM, object),
         )
 
     def predict_quantiles(self, X: Any, levels: ArrayLike) -> NDArray[np.float64]:
@@ -393,6 +396,7 @@ class TextRegressor(DistributionRegressor):
         )
 
 
+_STRATUM = "y"  # of all rows, in calibration
 _NO_DISTRIBUTION = (
     "the model writes numbers token by token, so it predicts no distribution. Use point=None, or "
     "another scheme or head, such as head='mdn:5'"

@@ -131,7 +131,13 @@ def text_field(
     **facts: Any,
 ) -> Any:
     return setting(
-        "text", help, metavar="NAME", single=True, counts="version", omit_default=True, **facts
+        None,
+        help,
+        metavar="NAME",
+        single=True,
+        counts="version",
+        omit_default=True,
+        **{"shown_default": "text; with --target, all other fields", **facts},
     )
 
 

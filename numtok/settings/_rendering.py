@@ -52,7 +52,7 @@ def check_fields(settings: Any) -> None:
 def check_choices(settings: Any) -> None:
     """Raise UsageError if two options cannot be combined, or name the same field."""
     target = settings.target
-    text_field = () if settings.text_field == "text" else (settings.text_field,)
+    text_field = () if settings.text_field is None else (settings.text_field,)
     check_names(
         {
             "target": (target,) if isinstance(target, str) else target or (),

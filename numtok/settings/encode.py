@@ -58,7 +58,7 @@ class Config(CommandSettings):
         registry="text_tokenizers",
         shown_default="words",
     )
-    text_field: str = _fields.text_field()
+    text_field: str | None = _fields.text_field()
     workers: int | None = _fields.workers()
     engine: str = _fields.engine()
     on_error: str = _fields.on_error(

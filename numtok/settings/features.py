@@ -38,7 +38,7 @@ class Config(CommandSettings):
     drop: tuple[str, ...] = _rendering.drop()
     split: str | None = _fields.split_shares()
     numerals: str | None = _fields.numerals(counts="version")
-    text_field: str = _fields.text_field()
+    text_field: str | None = _fields.text_field()
     on_error: str = _fields.on_error("On a bad row: fail, or skip it")
     max_line: int = _fields.max_line()
     disk_limit: str | None = _fields.disk_limit()

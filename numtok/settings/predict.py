@@ -55,7 +55,7 @@ class Config(CommandSettings):
         of="texts",
         replaces=("text_field",),
     )
-    text_field: str = _fields.text_field(of="texts")
+    text_field: str | None = _fields.text_field(of="texts", shown_default="text")
     fill: str | None = _fields.fill(
         "How to fill in numbers: parallel (the default for masked models), left-to-right, or "
         "answers, written by autoregressive models at the end of the text"
@@ -95,7 +95,7 @@ class Config(CommandSettings):
         super().__post_init__()
         if (self.file is None) == (not self.text):
             raise UsageError("predict needs either FILE or --text. For standard input, FILE is -")
-        if self.text and self.text_field != "text":
+        if self.text and self.text_field is not None:
             raise meaningless("text-field", "--text")
         for name in _OF_MODELS if self.baseline is not None else ():
             declared = settings_in(type(self))[name]

@@ -29,7 +29,7 @@ class Config(CommandSettings):
     split: str | None = _fields.split_shares()
     numerals: str | None = _fields.numerals()
     not_numbers: tuple[str, ...] = _fields.not_numbers()
-    text_field: str = _fields.text_field()
+    text_field: str | None = _fields.text_field()
     workers: int | None = _fields.workers()
     engine: str = _fields.engine()
     on_error: str = _fields.on_error("Fail on a bad row, or skip it")

@@ -95,9 +95,9 @@ class Config(CommandSettings):
     )
     numerals: str | None = _fields.numerals()
     not_numbers: tuple[str, ...] = _fields.not_numbers()
-    text_field: str = _fields.text_field()
+    text_field: str | None = _fields.text_field()
     on_error: str = _fields.on_error(
-        "On a bad row, or a table row without a usable target: fail, or skip it"
+        "On a bad row, or one without a usable target: fail, or skip it"
     )
     jobs: int | None = setting(
         None,

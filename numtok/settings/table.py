@@ -37,7 +37,9 @@ class Config(CommandSettings):
         shown_default="all others",
     )
     drop: tuple[str, ...] = setting((), "Columns to leave out, such as an id", joined=True)
-    on_error: str = _fields.on_error("Fail on a row without a usable target, or skip it")
+    on_error: str = _fields.on_error(
+        "On a bad row, or one without a usable target: fail, or skip it"
+    )
     name: str | None = _fields.name("FILE")
     restart: bool = _fields.restart()
     force: bool = _fields.force()

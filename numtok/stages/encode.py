@@ -37,6 +37,7 @@ from numtok.encoding.tokenizer_json import tokenizer_json
 from numtok.encoding.unit import EncodeUnit, Screening, UnitFacts
 from numtok.numerals.unread import SHOWN_SHAPES, UNREAD, UnreadDigits
 from numtok.registry import name_of
+from numtok.row import TEXT
 from numtok.settings.encode import Config as Config
 from numtok.store.artifact import (
     ENCODED,
@@ -152,7 +153,7 @@ def resolve(config: Config, store: Store) -> ResolvedEncoding:
         )
         sized = is_sized(config.scheme)
     rule = SplitRule.parse(config.split) if config.split else None
-    reading = ReadingOptions(config.text_field, config.max_line)
+    reading = ReadingOptions(config.text_field or TEXT, config.max_line)
     return ResolvedEncoding(
         config=config,
         encoding=encoding,
@@ -231,7 +232,7 @@ def _as_texts(
         stored = rendering.template_in(config.inputs, store)
         if isinstance(encoding, Unfitted) and stored is not None:
             return replace(resolved, encoding=replace(encoding, template=stored)), []
-        return resolved, []
+        return replace(resolved, config=rendering.of_texts(config)), []
     if config.dry_run:  # nothing is kept in the user's store
         store = stack.enter_context(store.scratch())
     config, result = rendering.as_texts(config, store, template)

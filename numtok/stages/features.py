@@ -33,6 +33,7 @@ from numtok.evaluation.text_states import text_states
 from numtok.files import Sink
 from numtok.models.pretrained.frozen import FrozenModel, FrozenSource
 from numtok.numerals.policy import NumeralPolicy
+from numtok.row import TEXT
 from numtok.settings.features import Config as Config
 from numtok.store.artifact import TABLE, Artifact, MadeArtifact, Output, Parent
 from numtok.store.draft import Draft
@@ -75,10 +76,12 @@ def run(config: Config, store: Store, progress: Progress) -> MadeArtifact:
         config, _ = rendering.as_texts(config, store)
     elif chosen := next(filter(partial(getattr, config), ("fields", "drop")), None):
         raise meaningless(chosen, "rows that are texts")
+    else:
+        config = rendering.of_texts(config)
     source = FrozenSource.of(config.model)
     digest, size = source.digest()
     rule = SplitRule.parse(config.split) if config.split else None
-    reading = ReadingOptions(config.text_field, config.max_line)
+    reading = ReadingOptions(config.text_field or TEXT, config.max_line)
     screening = Screening(reading, rule, config.on_error == "skip")
     with store.spool() as folder:
         spool = Spool(lambda: folder, Quota.parse(config.disk_limit), config.max_line)
@@ -148,7 +151,7 @@ class _FeatureTable:
             causal=model.causal,
             width=model.width,
             target=target,
-            text_field=config.text_field,
+            text_field=config.text_field or TEXT,
             template=self.template,
         )
         notes += _notes(recipe, rows, cut)

@@ -32,6 +32,7 @@ from numtok.evaluation.text_rows import (
     predict_texts,
     read_rows,
 )
+from numtok.row import TEXT
 from numtok.settings.eval import Config as EvalConfig
 from numtok.settings.predict import Config as Config
 from numtok.store.artifact import MODEL, Artifact
@@ -128,7 +129,7 @@ def _predictions(
         return predict_features(config, model, file, recipe, rows, note=note, calibrated=calibrated)
     if rows is None:
         texts = map(Query.of_text, config.text)
-        rows = texts if config.text else read_rows(str(config.file), config.text_field)
+        rows = texts if config.text else read_rows(str(config.file), config.text_field or TEXT)
     return predict_texts(config, model, file, rows, note, calibrated=calibrated)
 
 

@@ -57,6 +57,7 @@ from numtok.encoding.schemes.base import SCHEMES, Scheme, fitted, needs_sample
 from numtok.encoding.unit import Screening
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.proposals import PolicyProposal, propose
+from numtok.row import TEXT
 from numtok.settings.profile import Config as Config
 from numtok.store.engines.engine import Engine, engine_for
 from numtok.store.quota import Quota
@@ -154,7 +155,7 @@ def run(
     spec = "default" if config.numerals in (None, "auto") else config.numerals
     policy = NumeralPolicy.parse(spec, config.not_numbers)
     rule = SplitRule.parse(config.split) if config.split else None
-    reading = ReadingOptions(config.text_field, config.max_line)
+    reading = ReadingOptions(config.text_field or TEXT, config.max_line)
     screening = Screening(reading, rule, config.on_error == "skip")
     with ExitStack() as stack:
         quota = Quota.parse(config.disk_limit)

@@ -8,6 +8,7 @@ import hashlib
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,12 @@ from numtok.data.reading.sources import as_name
 from numtok.data.reading.split_rule import SplitRule
 from numtok.data.records.reader import FORMATS, Records, read_records
 from numtok.data.records.splits import splits_of
-from numtok.data.records.template import target_literals
+from numtok.data.records.template import target_literals, usable_targets
 from numtok.data.records.typed import date_parts, is_date, typed_columns
 from numtok.data.tables.columns import (
     SPLIT_COLUMN,
     TableColumns,
     feature_column,
-    has_target,
     split_column,
     target_column,
     write_columns,
@@ -91,7 +91,8 @@ def run(config: Config, store: Store, records: Records | None = None) -> MadeArt
     with store.draft(TABLE, name, settings, parents=[parent], command=command, how=config) as draft:
         if isinstance(draft, Artifact):
             return MadeArtifact(draft, made=False)
-        table, notes = typed_columns(config.path, data)
+        skip = config.on_error == "skip"
+        table, notes = typed_columns(config.path, data, skip=skip)
         columns = _columns(config, table, rule, records)
         codes: Iterator[str] = iter(())
         if config.path.endswith(".csv"):
@@ -118,7 +119,7 @@ def _codes(data: bytes, columns: TableColumns, form: CsvForm) -> Iterator[str]:
         return
     texts = dict.fromkeys(names, pa.string())
     options = pyarrow.csv.ConvertOptions(include_columns=names, column_types=texts)
-    written = read_csv(data, options, form)
+    written = read_csv(data, options, form, skip=True)  # as when the columns were read
     for name in names:
         row = pc.index(pc.match_substring_regex(written[name], _CODE), True).as_py()
         if row >= 0:
@@ -156,9 +157,9 @@ def _columns(
             f"--split cannot be combined with the column {folds[0]!r} of {path}. Remove --split, "
             f"or drop the column (--drop {folds[0]})"
         )
-    values, kept = _target(config, table[config.target], records)
+    values, kept, notes = _target(config, table[config.target], records)
     target = target_column(path, config.target, values.filter(kept))
-    features, dates, notes = {}, {}, _skipped(config.target, kept)
+    features, dates = {}, {}
     for name in config.features or [name for name in left if name not in folds]:
         if reason := _unusable(name, names, table[name]):
             notes.append(f"{reason}, so it is skipped")
@@ -173,7 +174,10 @@ def _columns(
         notes += [note] if note else []
     assigned = {name: split_column(path, name, table[name]) for name in folds}
     if not folds:
-        assigned = {"split": pa.array(_splits(path, len(table), rule, records), pa.string())}
+        taken = {config.target, *features}
+        candidates = chain(["split"], map("split_{}".format, count()))
+        free = next(name for name in candidates if name not in taken)
+        assigned = {free: pa.array(_splits(config, len(table), rule, records), pa.string())}
     assigned = {name: splits.filter(kept) for name, splits in assigned.items()}
     return TableColumns(
         where=path,
@@ -188,35 +192,30 @@ def _columns(
 
 def _target(
     config: Config, column: "pa.ChunkedArray[Any]", records: Records | None
-) -> "tuple[pa.ChunkedArray[Any], pa.Array[Any]]":
-    """Return the target, and a mask of the rows to keep, bool[n]: all, or those with a usable one.
+) -> "tuple[pa.ChunkedArray[Any], pa.Array[Any], list[str]]":
+    """Return the target, a mask of the rows to keep, bool[n], and notes. All rows are kept, unless
+    those without a usable target are skipped.
 
     If no target is usable, all rows are kept, so that :func:`target_column` reports the cause.
     """
     all_rows = pa.repeat(True, len(column))
     if config.on_error == "fail":
-        return column, all_rows
-    if pa.types.is_string(column.type):
-        records = read_records(config.path) if records is None else records
-        literals = target_literals(records, config.target)
-        if literals.null_count < len(literals):
-            column = pa.chunked_array([literals.cast(pa.float64())])
-    kept = has_target(column).combine_chunks()
-    return column, kept if pc.any(kept).as_py() else all_rows
+        return column, all_rows, []
+    records = read_records(config.path, skip=True) if records is None else records
+    usable = usable_targets(records, [config.target])
+    if not pc.any(usable.kept).as_py():
+        return column, all_rows, []
+    numbers = target_literals(records, config.target).cast(pa.float64())
+    notes = records.skipped.notes(usable.skipped, usable.kept.true_count)
+    return pa.chunked_array([numbers]), usable.kept, notes
 
 
-def _skipped(target: str, kept: "pa.Array[Any]") -> list[str]:
-    count = len(kept) - kept.true_count
-    if not count:
-        return []
-    return [f"skipped {count:,} of {len(kept):,} rows, whose target {target!r} is not usable"]
-
-
-def _splits(path: str, rows: int, rule: SplitRule, records: Records | None) -> list[str]:
+def _splits(config: Config, rows: int, rule: SplitRule, records: Records | None) -> list[str]:
     """Return the split of each row: by a hash of its row number, or by its value in a column."""
     if rule.by is None:
         return [rule.split_of(str(row)) for row in range(rows)]
-    return splits_of(read_records(path) if records is None else records, rule)
+    skip = config.on_error == "skip"
+    return splits_of(read_records(config.path, skip=skip) if records is None else records, rule)
 
 
 def _unusable(name: str, names: Sequence[str], column: "pa.ChunkedArray[Any]") -> str | None:

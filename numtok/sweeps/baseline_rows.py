@@ -60,11 +60,14 @@ class BaselinePredictions(NamedTuple):
         float64[n], predictions for the new rows; not finite if invalid.
     calibration, truth
         float64[c], predictions and true values of the calibration rows.
+    least
+        Smallest training value.
     """
 
     new: Floats
     calibration: Floats
     truth: Floats
+    least: float
 
     def ends(self, target: str, calibrated: Calibrated) -> Ends:
         """Return the intervals of the new rows; NaN for rows without a prediction."""
@@ -131,7 +134,9 @@ def _calibrated(found: Mapping[str, BaselinePredictions], level: float) -> Calib
         strata = np.full(len(rows), target, object)
         parts.append((each.truth[rows], each.calibration[rows], strata, rows))
     truth, points, strata, units = map(np.concatenate, zip(*parts, strict=True))
-    return calibrate(truth, Forecasts(point=points, quantiles=None, strata=strata), units, level)
+    forecasts = Forecasts(point=points, quantiles=None, strata=strata)
+    clipped = {target for target, each in found.items() if each.least >= 0}
+    return calibrate(truth, forecasts, units, level, nonnegative=clipped)
 
 
 def _calibration_split(
@@ -239,7 +244,9 @@ def _of_table(config: Config, data: Artifact, store: Store) -> dict[str, Baselin
     )
     [(_, predicted)] = rivals_of_fold(table, fold, queried, [str(config.baseline)])
     first = len(calibration)
-    found = BaselinePredictions(predicted[first:], predicted[:first], table.target[calibration])
+    least = float(table.target[table.split(TRAIN, fold)].min())
+    truth = table.target[calibration]
+    found = BaselinePredictions(predicted[first:], predicted[:first], truth, least)
     return {table.file.target: found}
 
 
@@ -319,7 +326,8 @@ def _of_target(
         )
     calibration = len(values) - new
     truth = queried.values[queried.queried[:calibration]]
-    return BaselinePredictions(values[calibration:], values[:calibration], truth)
+    least = float(queried.values[queried.train].min())
+    return BaselinePredictions(values[calibration:], values[:calibration], truth, least)
 
 
 def _check_kinds(stored: RecordSplits, queried: RecordSplits, config: Config) -> None:

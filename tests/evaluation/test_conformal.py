@@ -177,3 +177,43 @@ def test_the_levels_of_quantiles_are_those_that_intervals_use() -> None:
         low, high = predicted.interval(level)
         assert (low == predicted.quantiles[:, index]).all()
         assert (high == predicted.quantiles[:, -1 - index]).all()
+
+
+@pytest.mark.parametrize("points", [False, True])
+def test_intervals_of_nonnegative_targets_end_at_zero_without_losing_coverage(
+    points: bool,
+) -> None:
+    random, covered, narrower = np.random.default_rng(0), [], []
+    for _ in range(2000):
+        truth = random.exponential(size=100)
+        predicted = forecasts(np.full(100, 0.7), None if points else np.full(100, 0.3))
+        rows = [forecasts_at(predicted, part) for part in (slice(0, 99), slice(99, 100))]
+        units = np.arange(99)
+        usual = calibrate(truth[:99], rows[0], units, 0.9)
+        clipped = calibrate(truth[:99], rows[0], units, 0.9, nonnegative=["y"])
+        assert hits(clipped, truth[99:], rows[1])[0] == hits(usual, truth[99:], rows[1])[0]
+        covered.append(hits(clipped, truth[99:], rows[1])[0])
+        low, high = clipped.intervals(rows[1])
+        assert low[0] == 0 and high[0] == usual.intervals(rows[1]).high[0]
+        narrower.append(usual.intervals(rows[1]).low[0] < 0)
+    assert within(float(np.mean(covered)), len(covered), 0.9) and all(narrower)
+
+
+def test_intervals_are_clipped_only_where_no_value_is_negative() -> None:
+    truth, predicted = np.arange(-1.0, 99), forecasts(np.zeros(100))
+    low, _ = calibrate(truth, predicted, np.arange(100), 0.9, nonnegative=["y"]).intervals(
+        predicted
+    )
+    assert (low < 0).all()  # a calibration value is negative
+    few = forecasts(np.zeros(3))
+    low, _ = calibrate(truth[1:4], few, np.arange(3), 0.9, nonnegative=["y"]).intervals(few)
+    assert (low == -inf).all()  # too few rows to calibrate
+    negative = forecasts(np.full(50, -2.0))
+    calibrated = calibrate(truth[1:51], negative, np.arange(50), 0.9, nonnegative=["y"])
+    low, high = calibrated.intervals(negative)
+    assert (low == -2).all() and (high > 0).all()  # the prediction is in its interval
+    assert (calibrated.intervals(forecasts(np.ones(2), strata=["y", None])).low == 0).all()
+    both = forecasts(np.zeros(50), strata=["y", "z"] * 25)
+    calibrated = calibrate(truth[1:51], both, np.arange(50), 0.9, nonnegative=["y"])
+    low, _ = calibrated.intervals(forecasts(np.ones(3), strata=["y", "z", None]))
+    assert (low >= 0).tolist() == [True, False, False]

@@ -21,7 +21,7 @@ SPLIT = "validation=0.2,test=0.2"
 TABICL, TABULAR = "tabicl", "tabular"
 
 
-def records(folder: Path) -> RecordSplits:
+def records(folder: Path, split: str = SPLIT) -> RecordSplits:
     """Return rows whose target depends on a word, a number and a year."""
     random = np.random.default_rng(0)
     lines = []
@@ -31,7 +31,7 @@ def records(folder: Path) -> RecordSplits:
         y = np.exp(0.5 * (n % 3) + 0.1 * a + 0.05 * (year - 2000))
         lines.append(f"it is {word} ({n}),{a:.4f},{year}-03-{1 + n % 28:02d},{y:.5f}")
     (folder / "sales.csv").write_text("\n".join(["note,a,sold,y", *lines]) + "\n")
-    rendering = Rendering(path=str(folder / "sales.csv"), targets=["y"], split=SPLIT)
+    rendering = Rendering(path=str(folder / "sales.csv"), targets=["y"], split=split)
     return read_record_splits(run(rendering, Store(folder / "artifacts")).artifact, "y", "test")
 
 
@@ -234,3 +234,17 @@ def test_the_real_package_predicts_from_a_checkpoint(
     monkeypatch.setenv("NUMTOK_TABICL", str(tmp_path / "classifier.ckpt"))
     with says.raises(UsageError, "classifier.ckpt", "TabICL's regressor"):
         tabicl_rival.check_tabicl()
+
+
+@pytest.mark.parametrize("split", [SPLIT, f"{SPLIT},calibration=0.15"])
+def test_intervals_are_calibrated_on_rows_that_did_not_train(tmp_path: Path, split: str) -> None:
+    pytest.importorskip("skrub")
+    data = records(tmp_path, split)
+    rival = tabular_rival.tabular_rival(data)
+    rows = rival.calibration[TABULAR]
+    assert len(rows.truth) == (len(data.calibration) or len(data.validation)) > 30
+    low, high = rival.calibration[TABULAR].intervals(point := rival.values[TABULAR])
+    truth = data.values[data.queried]
+    assert np.mean((low <= truth) & (truth <= high)) == pytest.approx(0.9, abs=0.1)
+    assert (low <= point).all() and (point <= high).all() and (low >= 0).all()
+    assert np.mean(high - low) < np.ptp(truth)

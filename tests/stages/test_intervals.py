@@ -167,3 +167,20 @@ def test_numbers_in_texts_have_calibrated_intervals(tmp_path: Path) -> None:
     assert "interval" not in json.loads(line)["predicted"]["numbers"][0]
     calibration = read(store.resolve(f"{model.name}-calibration", {"report"})).report
     assert calibration.split == "calibration" and "mean" in calibration.baselines
+
+
+def test_intervals_of_a_nonnegative_target_end_at_zero(tmp_path: Path) -> None:
+    store, path = Store(tmp_path / "artifacts"), tmp_path / "waits.csv"
+    random = np.random.default_rng(0)
+    waits = zip(
+        random.normal(size=300).tolist(), random.exponential(size=300).tolist(), strict=True
+    )
+    path.write_text("x,price\n" + "".join(f"{x!r},{y!r}\n" for x, y in waits))
+    model = fitted(store, path)
+    rows = predicted_rows(store, model, path, interval=0.9)
+    lows = np.array([float(row["interval_low"]) for row in rows])
+    points = np.array([float(row["predicted"]) for row in rows])
+    assert (lows >= np.minimum(points, 0)).all() and (lows == 0).any()
+    report = chain.report_of(evaluated(store, model))
+    for figures in (report.metrics, report.baselines["linear"]):
+        assert figures["conformal-coverage"].value == pytest.approx(0.9, abs=0.12)

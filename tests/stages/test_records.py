@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from numtok.data.tables.table import read_table_of
 from numtok.encoding.codec import Codec
 from numtok.encoding.schema import SCHEME_FILE
 from numtok.encoding.splits import read_split
@@ -54,6 +55,11 @@ def write_jsonl(name: str, rows: Sequence[dict[str, object]]) -> str:
     return name
 
 
+def write_parquet(name: str, rows: Sequence[dict[str, object]]) -> str:
+    pq.write_table(pa.Table.from_pylist(list(rows)), name)
+    return name
+
+
 def encoded(numtok: Shell, *arguments: str) -> Path:
     ran = numtok("encode", "--scheme", "xval", *arguments)
     assert ran.code == 0, ran.err
@@ -92,7 +98,7 @@ def test_a_file_that_cannot_be_read_leaves_no_store(numtok: Shell, command: str)
     Path("bad.csv").write_text("a,b\n1,2\n3\n")
     dry = [] if command == "profile" else ["--dry-run"]
     ran = numtok(*command.split(), "bad.csv", "--target", "b", *dry)
-    assert ran.code == 3 and "row 2" in ran.err and not Path("artifacts").exists()
+    assert ran.code == 3 and "bad.csv:3: " in ran.err and not Path("artifacts").exists()
 
 
 def test_predictions_of_a_csv_are_a_csv(numtok: Shell) -> None:
@@ -130,6 +136,23 @@ def test_a_text_without_a_hole_is_the_text_field_of_a_record(numtok: Shell) -> N
     assert predicted["numbers"][0]["value"] == of_file["predicted"]
     whole = numtok("predict", "m", "--text", f"{WORDS[1]}\nprice: [?]")
     assert json.loads(whole.out)["predicted"] == predicted
+
+
+@pytest.mark.parametrize("name", ["text", "about"])
+def test_the_text_field_is_the_whole_text_under_any_name(numtok: Shell, name: str) -> None:
+    rows = [{name: row["about"], "rooms": row["rooms"], "price": row["price"]} for row in homes()]
+    write_csv("homes.csv", rows)
+    whole = encoded(numtok, "homes.csv", "--target", "price", "--text-field", name)
+    template = Codec.read(whole / SCHEME_FILE).template
+    assert template is not None and template.bare and template.fields == [name]
+    every = encoded(numtok, "homes.csv", "--target", "price")
+    template = Codec.read(every / SCHEME_FILE).template
+    assert template is not None and not template.bare and template.fields == [name, "rooms"]
+
+
+def test_the_default_text_field_of_texts_may_be_chosen(numtok: Shell) -> None:
+    Path("a.jsonl").write_text('{"text": "3 rooms", "targets": {"rooms": [[0, 1]]}}\n')
+    assert encoded(numtok, "a.jsonl") == encoded(numtok, "a.jsonl", "--text-field", "text")
 
 
 def test_predictions_of_json_lines_are_json_lines_for_each_target(numtok: Shell) -> None:
@@ -182,9 +205,52 @@ def test_rows_without_a_usable_target_are_skipped_if_asked(numtok: Shell) -> Non
     write_csv("a.csv", rows)
     options = ("--scheme", "xval", "a.csv", "--target", "price")
     ran = numtok("encode", *options)
-    assert ran.code == 3 and "a.csv: row 4: target 'price' must be a number" in ran.err
+    assert ran.code == 3 and "a.csv:5: target 'price' must be a number" in ran.err
     ran = numtok("encode", *options, "--on-error", "skip")
-    assert ran.code == 0 and "Skipped 2 of 60 rows" in ran.err
+    assert ran.code == 0 and "Skipped 2 of 60 rows: a.csv:5: target 'price'" in ran.err
+
+
+BAD_ROWS = {
+    "csv": ("x,5\n", 'x,"5\n",6,7,8\n', "x,1,2019-01-01,NaN\n", "x,1,2019-01-01,soon\n"),
+    "jsonl": ('{"rooms": 3\n', "[1]\n", '{"rooms": 3, "price": NaN}\n', '{"price": "soon"}\n'),
+}
+
+
+@pytest.mark.parametrize("ending", BAD_ROWS)
+@pytest.mark.parametrize("first", [0, 7])
+def test_bad_rows_are_refused_with_their_line_or_skipped(
+    numtok: Shell, ending: str, first: int
+) -> None:
+    write = {"csv": write_csv, "jsonl": write_jsonl}[ending]
+    lines = Path(write(f"good.{ending}", homes())).read_text().splitlines(keepends=True)
+    at = first + (ending == "csv")
+    for bad in BAD_ROWS[ending]:
+        Path(f"a.{ending}").write_text("".join([*lines[:at], "\n", bad, *lines[at:]]))
+        for command in (("encode", "--scheme", "xval"), ("race", "--dry-run"), ("table",)):
+            ran = numtok(*command, f"a.{ending}", "--target", "price")
+            assert ran.code == 3 and "--on-error skip" in ran.err, ran.err
+            if command != ("table",) or ("NaN" not in bad and "soon" not in bad):
+                assert f"a.{ending}:{at + 2}: " in ran.err
+    Path(f"a.{ending}").write_text("".join([*lines[:at], *BAD_ROWS[ending], *lines[at:]]))
+    options = ("--target", "price", "--split", "test=0.2", "--on-error", "skip")
+    folder = encoded(numtok, f"a.{ending}", *options)
+    split = read_split(Store(Path("artifacts")).resolve(str(folder)), "test")
+    ran = numtok("table", f"a.{ending}", *options)
+    assert ran.code == 0 and f"Skipped 4 of 64 rows: a.{ending}:{at + 1}: " in ran.err
+    table = read_table_of(Store(Path("artifacts")).resolve(ran.out.strip()))
+    assert len(table.target) == 60
+    test = table.split("test").tolist()
+    assert sorted(map(int, split.ids.to_pylist())) == test
+    prices = dict(zip(split.ids.to_pylist(), split.target_literal.to_pylist(), strict=True))
+    assert [float(prices[str(row)]) for row in test] == table.target[test].tolist()
+
+
+def test_a_file_of_bad_rows_is_refused(numtok: Shell) -> None:
+    Path("a.csv").write_text("x,y\n1\n2\n")
+    Path("a.jsonl").write_text('{"x": 1, "y": 2\n')
+    for name, line in (("a.csv", 2), ("a.jsonl", 1)):
+        ran = numtok("encode", "--scheme", "xval", name, "--target", "y", "--on-error", "skip")
+        assert ran.code == 3 and f"{name}:{line}: " in ran.err and ran.out == ""
 
 
 def test_a_table_has_the_parts_of_dates(numtok: Shell) -> None:
@@ -308,3 +374,43 @@ def test_a_file_that_does_not_exist_is_reported_with_the_nearest_name(
     Path("artifacts").mkdir()
     ran = numtok(*command.replace("FILE", "hoems.csv").split())
     assert ran.code == 2 and "hoems.csv: file not found" in ran.err and "'homes.csv'" in ran.err
+
+
+#: Names with a meaning in rows of texts, in tables or in reports.
+NAMES = ("cluster", "id", "text", "targets", "split", "split_1", "not_numbers", "label", "group")
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_a_target_may_have_any_name(numtok: Shell, name: str, ending: str) -> None:
+    rows = [{"rooms": row["rooms"], name: float(str(row["price"]))} for row in homes()]
+    write = {"csv": write_csv, "jsonl": write_jsonl, "parquet": write_parquet}[ending]
+    path = write(f"a.{ending}", rows)
+    folder = encoded(numtok, path, "--target", name, "--split", "test=0.2")
+    split = read_split(Store(Path("artifacts")).resolve(str(folder)), "test")
+    assert set(split.target_name.to_pylist()) == {name}
+    ran = numtok("table", path, "--target", name, "--split", "test=0.2")
+    assert ran.code == 0, ran.err
+    table = read_table_of(Store(Path("artifacts")).resolve(ran.out.strip()))
+    assert table.file.target == name and len(table.target) == len(rows)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_a_field_may_have_any_name(numtok: Shell, name: str, ending: str) -> None:
+    values = ["train", "test"] if name.startswith("split") else ["red", "blue"]
+    rows = [{name: values[n % 2], **row} for n, row in enumerate(homes())]
+    write = {"csv": write_csv, "jsonl": write_jsonl, "parquet": write_parquet}[ending]
+    folder = encoded(numtok, write(f"a.{ending}", rows), "--target", "price")
+    template = Codec.read(folder / SCHEME_FILE).template
+    assert template is not None and (name in template.fields) == (name != "split")
+
+
+@pytest.mark.parametrize("choice", ["--drop split", "--fields rooms,split"])
+def test_a_field_named_split_has_no_splits_if_chosen_otherwise(numtok: Shell, choice: str) -> None:
+    rows = [{"split": f"{n % 7}.5", **row} for n, row in enumerate(homes())]
+    path = write_csv("a.csv", rows)
+    ran = numtok("encode", "--scheme", "xval", path, "--target", "price")
+    assert ran.code == 3 and "--drop split" in ran.err
+    folder = encoded(numtok, path, "--target", "price", *choice.split())
+    assert len(read_split(Store(Path("artifacts")).resolve(str(folder)), "train")) == len(rows)

@@ -9,10 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow.parquet as pq
 
 from numtok.analysis.panels.numbers import SizePanel
 from numtok.analysis.picture import some
 from numtok.arrays import Floats, Ints
+from numtok.data.records.rendering import ROWS
 from numtok.data.tables.table import Table, read_table_of
 from numtok.encoding.splits import read_ids, read_pieces, splits
 from numtok.errors import UsageError
@@ -20,7 +22,7 @@ from numtok.evaluation.report_files import TARGET, ReportPredictions, has_fields
 from numtok.metrics.base import Predictions
 from numtok.reports import FIELD, Report
 from numtok.row import GROUP
-from numtok.store.artifact import ENCODED, TABLE, Artifact, Resolve
+from numtok.store.artifact import DATA, ENCODED, TABLE, Artifact, Resolve
 
 MOST = 2000  # rows of a page
 _WORST = 4  # one in this many rows has one of the largest errors
@@ -76,13 +78,18 @@ def page_rows(
     report: Report,
     resolve: Resolve,
     most: int = MOST,
+    records: str | None = None,
 ) -> PageRows:
     """Return the rows of a report that a page shows, chosen by their errors float64[n].
 
-    ``most`` is the maximum number of rows.
+    ``most`` is the maximum number of rows, and ``records`` the REF of rendered records whose texts
+    are shown instead of the data of the report.
     """
     rows = chosen(errors, most)
-    texts = read_excerpts(predictions, rows, report.data, report.split, resolve)
+    if records is None:
+        texts = read_excerpts(predictions, rows, report.data, report.split, resolve)
+    else:
+        texts = _of_records(predictions, rows, records, resolve)
     excerpts = [Excerpt("", "")] * len(rows) if texts is None else texts
     return PageRows(rows, errors, fields_of(predictions), excerpts, texts is not None)
 
@@ -186,6 +193,35 @@ def read_excerpts(
     if split not in splits(artifact):
         return None
     return _of_texts(artifact, split, columns)
+
+
+def _of_records(
+    predictions: ReportPredictions, rows: Ints, records: str, resolve: Resolve
+) -> list[Excerpt] | None:
+    try:
+        table = pq.read_table(resolve(records, {DATA}).path / ROWS, columns=["text", "targets"])
+    except UsageError:
+        return None
+    columns = predictions.table.take(rows).to_pydict()
+    shown = table.take([int(name) for name in columns["id"]]).to_pylist()
+    spans = [
+        dict(row["targets"])[name][0] for row, name in zip(shown, columns[TARGET], strict=True)
+    ]
+    return [record_excerpt(row["text"], *span) for row, span in zip(shown, spans, strict=True)]
+
+
+def record_excerpt(text: str, start: int, end: int) -> Excerpt:
+    """Return the text of a record on both sides of its target. Its lines are joined, and long text
+    is shortened before the line of the target.
+
+    >>> record_excerpt("title: Alien\\nyear: 1979\\ngross: 105", 31, 34)
+    Excerpt(before='title: Alien; year: 1979; gross: ', after='')
+    """
+    fields, newline, label = text[:start].rpartition("\n")
+    if len(fields) > 2 * _AROUND:
+        fields = fields[: 2 * _AROUND].rpartition(" ")[0] + " …"
+    before = "; ".join([*fields.split("\n"), label]) if newline else label
+    return Excerpt(before, text[end:].replace("\n", "; "))
 
 
 def _of_texts(artifact: Artifact, split: str, columns: dict[str, Any]) -> list[Excerpt] | None:

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from numtok.data.reading.file_part import FilePart, first_number, location_of
 from numtok.data.reading.rows import RowColumns
 from numtok.errors import DataError
+from numtok.row import TEXT
 
 
 @dataclass(frozen=True)
 class ReadingOptions:
     """Options for reading inputs: the text field, the maximum line length, and verification."""
 
-    text_field: str = "text"
+    text_field: str = TEXT
     max_line: int = 256 << 20  # bytes
     checked: bool = True  # compare the bytes with the plan; needed only in the last pass over them
 

@@ -8,7 +8,7 @@ same reasons.
 import io
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn, Protocol, TypeVar
@@ -132,14 +132,18 @@ class _NestedText:
 
 
 def json_lines(
-    path: str, decoder: LineDecoder[T], form: str = ""
+    path: str,
+    decoder: LineDecoder[T],
+    form: str = "",
+    *,
+    refused: Callable[[str], None] | None = None,
 ) -> Iterator[tuple[str, bytes, T]]:
     """Yield the location (``FILE:LINE``), bytes and decoded value of each nonblank line.
 
     The file is plain or compressed with gzip or zstd; ``-`` is standard input. ``form`` describes a
     valid line for error messages. Raises UsageError if the file is missing, and DataError if the
     file is unreadable or a line is too long, is not UTF-8, contains a duplicate key or cannot be
-    decoded.
+    decoded, unless ``refused`` is given: it is called with the location and the reason instead.
     """
     shown = STDIN if is_stdin(path) else path
     try:
@@ -153,7 +157,10 @@ def json_lines(
                     try:
                         value = read_line(line, decoder, form)
                     except BadLine as error:
-                        raise DataError(f"{where}: {error}") from None
+                        if refused is None:
+                            raise DataError(f"{where}: {error}") from None
+                        refused(f"{where}: {error}")
+                        continue
                     yield where, line, value
     except StoreError as error:
         if isinstance(error.__cause__, FileNotFoundError):

@@ -1,19 +1,22 @@
 """Records of a CSV, JSON Lines or Parquet file, as columns of strings."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 
 from numtok.data.reading.json_lines import check_characters, json_lines
 from numtok.data.reading.streams import is_stdin
 from numtok.data.records.columns import ColumnKind, column_of
 from numtok.data.tables.file import (
+    SKIP_ROWS,
     check_names,
     check_width,
     csv_strings,
@@ -25,6 +28,32 @@ from numtok.errors import DataError, UsageError, unknown
 #: Endings of files with records.
 JSON_LINES = tuple(rows + end for rows in (".jsonl", ".ndjson") for end in ("", ".gz", ".zst"))
 FORMATS = (".csv", ".parquet", *JSON_LINES)
+_FIRST = 100  # records that are read to find a field
+
+
+REASONS = 3  # reasons of skipped rows in a note
+
+
+@dataclass(frozen=True)
+class SkippedRows:
+    """Rows of a file that cannot be used.
+
+    reasons
+        Location of each of the first rows, and what is wrong with it.
+    """
+
+    count: int = 0
+    reasons: Sequence[str] = ()
+
+    def notes(self, other: "SkippedRows", used: int) -> list[str]:
+        """Return a note on these and ``other`` skipped rows, if there are any. ``used`` rows of the
+        file are not skipped."""
+        count = self.count + other.count
+        reasons = "; ".join([*self.reasons, *other.reasons][:REASONS])
+        return [f"Skipped {count:,} of {used + count:,} rows: {reasons}"] if count else []
+
+
+NOTHING_SKIPPED = SkippedRows()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -39,8 +68,11 @@ class Records:
         Decimal mark of the file.
     notes
         Notes on how the file was read.
-    lines
-        Line of each record, counted from 1; None if records are numbered instead.
+    line
+        Function that returns the line of a record, counted from 1; None if records are numbered
+        instead.
+    skipped
+        Rows of the file that are not records, because they cannot be parsed.
     whole
         All records of the file, if these are only some of them. They determine the columns' kinds.
     """
@@ -49,7 +81,8 @@ class Records:
     table: "pa.Table"
     decimal: str = "."
     notes: tuple[str, ...] = ()
-    lines: Sequence[int] | None = None
+    line: Callable[[int], int] | None = None
+    skipped: SkippedRows = NOTHING_SKIPPED
     whole: "Records | None" = None
 
     def __len__(self) -> int:
@@ -84,21 +117,28 @@ class Records:
         return {name: column_of(name, self.column(name), self.decimal) for name in self.names}
 
     def where(self, row: int) -> str:
-        """Return the location of a record for messages: ``a.jsonl:3`` or ``a.csv: row 3``."""
-        if self.lines is not None:
-            return f"{self.path}:{self.lines[row]}"
+        """Return the location of a record for messages: ``a.csv:3`` or ``a.parquet: row 3``."""
+        if self.line is not None:
+            return f"{self.path}:{self.line(row)}"
         return f"{self.path}: row {row + 1}"
 
     def take(self, keep: "pa.Array[Any]") -> "Records":
         """Return the records selected by a mask, bool[n]."""
-        lines = self.lines
-        if lines is not None:
-            lines = [line for line, kept in zip(lines, keep.to_pylist(), strict=True) if kept]
-        return replace(self, table=self.table.filter(keep), lines=lines, whole=self.whole or self)
+        rows = np.flatnonzero(keep.to_numpy(False)).tolist()
+        line = self.line and partial(_line_at, self.line, rows)
+        return replace(self, table=self.table.filter(keep), line=line, whole=self.whole or self)
 
 
-def read_records(path: str) -> Records:
+def _line_at(line: Callable[[int], int], rows: Sequence[int], row: int) -> int:
+    return line(rows[row])
+
+
+def read_records(path: str, *, skip: bool | None = None) -> Records:
     """Read the records of a file.
+
+    skip
+        True to skip rows that cannot be parsed; otherwise they are errors. None if the user cannot
+        choose.
 
     Fields of nested JSON objects have dotted names (``specs.ram``), and JSON arrays are strings.
     Null, empty CSV cells and words such as NA are missing values (Arrow's rule). Raises UsageError
@@ -107,9 +147,9 @@ def read_records(path: str) -> Records:
     if is_stdin(path):
         raise UsageError("records cannot be read from standard input. Pass a file")
     if path.endswith(JSON_LINES):
-        return _of_json(path)
+        return _of_json(path, skip)
     if path.endswith(".csv"):
-        return _of_csv(path, read_file(Path(path)))
+        return _of_csv(path, read_file(Path(path)), skip)
     if path.endswith(".parquet"):
         return records_of(parsed(path, read_file(Path(path))), path)
     raise UsageError(f"{path}: unknown format; the name must end in {', '.join(FORMATS)}")
@@ -118,18 +158,36 @@ def read_records(path: str) -> Records:
 def has_fields(path: str, names: Sequence[str]) -> bool:
     """Return whether a file may contain records with the given fields.
 
-    Only the first record of JSON Lines is read: one of its fields, which may be nested, must be
-    among ``names``. Raises the same errors as :func:`read_records`.
+    Only the first records of JSON Lines are read: a field of one of them, which may be nested, must
+    be among ``names``. Lines that cannot be parsed are ignored. Raises the same errors as
+    :func:`read_records`.
     """
     if not path.endswith(JSON_LINES):
         return path.endswith(FORMATS)
-    return any(set(names) & set(flat) for _, flat in _flat_lines(path, most=1))
+    lines = islice(_flat_lines(path, lambda reason: None), _FIRST)
+    return any(set(names) & set(flat) for _, flat in lines)
 
 
-def _of_csv(path: str, data: bytes) -> Records:
-    table, form = csv_strings(path, data)
-    notes = () if form.note is None else (form.note,)
-    return Records(path=path, table=table, decimal=form.decimal, notes=notes)
+def _of_csv(path: str, data: bytes, skip: bool | None) -> Records:
+    rows = csv_strings(path, data, skip=skip)
+    problems = islice(rows.problems(), REASONS)
+    reasons = [f"{path}:{line}: {problem}" for line, problem in problems]
+    skipped = SkippedRows(len(rows.skipped), reasons)
+    _check_rows(len(rows.table), skipped)
+    return Records(
+        path=path,
+        table=rows.table,
+        decimal=rows.form.decimal,
+        notes=() if rows.form.note is None else (rows.form.note,),
+        line=rows.line,
+        skipped=skipped,
+    )
+
+
+def _check_rows(rows: int, skipped: SkippedRows) -> None:
+    """Raise DataError if all rows of a file are skipped."""
+    if not rows and skipped.count:
+        raise DataError(f"{skipped.reasons[0]}, and no other row can be parsed. Correct the file")
 
 
 def records_of(table: "pa.Table", path: str) -> Records:
@@ -215,18 +273,26 @@ def _written(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _flat_lines(path: str, most: int | None = None) -> Iterator[tuple[int, dict[str, str | None]]]:
-    """Yield the line number and the flat record of each line, at most ``most``."""
-    for count, (where, _, flat) in enumerate(json_lines(path, _Decoder())):
-        if count == most:
-            return
+def _flat_lines(
+    path: str, refused: Callable[[str], None] | None
+) -> Iterator[tuple[int, dict[str, str | None]]]:
+    """Yield the line number and the flat record of each line. Lines that cannot be parsed are
+    passed to ``refused``, or raise DataError if it is None."""
+    for where, _, flat in json_lines(path, _Decoder(), refused=refused):
         yield int(where.rpartition(":")[2]), flat
 
 
-def _of_json(path: str) -> Records:
+def _of_json(path: str, skip: bool | None) -> Records:
     lines: list[int] = []
     columns: dict[str, list[str | None]] = {}
-    for line, flat in _flat_lines(path):
+    reasons: list[str] = []
+
+    def refused(reason: str) -> None:
+        if not skip:
+            raise DataError(reason if skip is None else f"{reason}{SKIP_ROWS}")
+        reasons.append(reason)
+
+    for line, flat in _flat_lines(path, refused):
         for name in flat:
             if name not in columns:
                 columns[name] = [None] * len(lines)
@@ -234,7 +300,10 @@ def _of_json(path: str) -> Records:
         for name, values in columns.items():
             values.append(flat.get(name))
         lines.append(line)
+    skipped = SkippedRows(len(reasons), reasons[:REASONS])
+    _check_rows(len(lines), skipped)
     if not lines:
         raise DataError(f"{path} is empty. Pass a file with at least one record")
     arrays = [pa.array(values, pa.string()) for values in columns.values()]
-    return Records(path=path, table=pa.table(arrays, names=list(columns)), lines=lines)
+    table = pa.table(arrays, names=list(columns))
+    return Records(path=path, table=table, line=lines.__getitem__, skipped=skipped)

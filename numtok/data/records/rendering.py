@@ -20,9 +20,9 @@ import pyarrow.parquet as pq
 from numtok import files
 from numtok.data.reading.addresses import is_address
 from numtok.data.reading.sources import as_name
-from numtok.data.reading.split_rule import SplitRule
+from numtok.data.reading.split_rule import TRAIN, SplitRule
 from numtok.data.records.reader import FORMATS, JSON_LINES, Records, has_fields, read_records
-from numtok.data.records.splits import splits_of
+from numtok.data.records.splits import has_splits, splits_of
 from numtok.data.records.template import (
     TEMPLATE,
     RowTemplate,
@@ -31,10 +31,11 @@ from numtok.data.records.template import (
     rendered,
     template_of,
 )
-from numtok.data.tables.file import parquet_names
+from numtok.data.tables.file import SKIP_ROWS, parquet_names
 from numtok.errors import DataError, NumtokError, file_not_found
 from numtok.files import Sink
 from numtok.names import join_names
+from numtok.row import TEXT
 from numtok.store.access import StoreAccess
 from numtok.store.artifact import DATA, Artifact, Parent
 
@@ -53,9 +54,11 @@ class Rendering:
     template
         Template of an earlier rendering, used instead of the fields; None to choose one.
     split
-        Rule that assigns rows to splits. None for the field ``split`` or, without one, ``train``.
+        Rule that assigns rows to splits. None for the field ``split``, unless it is a target, in
+        the text or dropped; without it, ``train``.
     skip
-        True if rows without a usable target are skipped; otherwise they end the run.
+        True if rows that cannot be parsed or lack a usable target are skipped; otherwise they end
+        the run.
     """
 
     path: str
@@ -74,7 +77,7 @@ class Rendering:
             path=config.inputs[0],
             targets=[config.target] if isinstance(config.target, str) else config.target,
             fields=config.fields,
-            text_field=None if config.text_field == "text" else config.text_field,
+            text_field=config.text_field,
             drop=config.drop,
             template=template,
             split=config.split,
@@ -104,23 +107,23 @@ def run(rendering: Rendering, store: StoreAccess, records: Records | None = None
     DataError for rows without a usable target, and StoreError.
     """
     path = rendering.path
-    records = read_records(path) if records is None else records
+    records = read_records(path, skip=rendering.skip) if records is None else records
     template, notes = template_for(rendering, records)
     usable = check_targets(records, template.targets)
     kept = np.asarray(usable.kept.to_numpy(zero_copy_only=False), np.bool_)
-    if usable.problem is not None and not rendering.skip:
-        raise DataError(f"{usable.problem}. Skip such rows: --on-error skip")
-    if skipped := len(kept) - int(kept.sum()):
-        notes.append(f"Skipped {skipped:,} of {len(kept):,} rows without a usable target.")
+    if usable.skipped.count and not rendering.skip:
+        raise DataError(f"{usable.skipped.reasons[0]}. Correct it{SKIP_ROWS}")
+    notes += records.skipped.notes(usable.skipped, int(kept.sum()))
     rule = None if rendering.split is None else SplitRule.parse(rendering.split)
-    splits = np.array(splits_of(records, rule), object)
+    other = {*template.targets, *template.fields, *rendering.drop}
+    splits = np.array(splits_of(records, rule, other), object)
     content = files.read_bytes(Path(path), _LARGEST)
     settings = {
         "stage": "render",
         "revision": REVISION,
         "format": Path(path).suffix,
         "template": msgspec.to_builtins(template),
-        "split": rendering.split,
+        "split": rendering.split or (None if has_splits(records, other) else TRAIN),
         "skip": rendering.skip,
     }
     name = as_name(Path(path).name.partition(".")[0])
@@ -152,11 +155,17 @@ def as_texts(
 
 def reading(config: Settings, rows: Rendered) -> Settings:
     """Return the settings of a command that read rendered rows as texts."""
-    texts: Any = {"inputs": (str(rows.artifact.path),), "text_field": "text", "split": None}
+    texts: Any = {"inputs": (str(rows.artifact.path),), "text_field": None, "split": None}
     texts |= {"fields": (), "drop": ()}
     if not isinstance(config.target, str):  # a single target remains the one that is scored
         texts["target"] = ()
     return replace(config, **texts)
+
+
+def of_texts(config: Settings) -> Settings:
+    """Return the settings of a command that reads texts, in which the usual text field is the
+    default, whether chosen or not."""
+    return replace(config, text_field=None if config.text_field == TEXT else config.text_field)
 
 
 def is_records(inputs: Sequence[str]) -> bool:
@@ -217,6 +226,8 @@ def _command(rendering: Rendering, template: RowTemplate) -> list[str]:
         command += ["--target", target]
     if template.bare:
         command += ["--text-field", template.fields[0]]
+    elif rendering.drop:
+        command += ["--drop", join_names(rendering.drop)]
     else:
         command += ["--fields", join_names(template.fields)]
     command += ["--split", rendering.split] if rendering.split else []

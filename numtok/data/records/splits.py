@@ -1,5 +1,6 @@
 """Splits of the records of a file, the same for every stage that reads the file."""
 
+from collections.abc import Container
 from dataclasses import replace
 from operator import itemgetter
 
@@ -13,17 +14,27 @@ from numtok.errors import DataError, UsageError, unknown
 SPLIT = "split"  # field with the split of each record
 
 
-def splits_of(records: Records, rule: SplitRule | None) -> list[str]:
+def has_splits(records: Records, other: Container[str | None] = ()) -> bool:
+    """Return whether records have a field ``split`` with their splits. A field among ``other`` has
+    another use, such as a target."""
+    return SPLIT in records.names and SPLIT not in other
+
+
+def splits_of(
+    records: Records, rule: SplitRule | None, other: Container[str | None] = ()
+) -> list[str]:
     """Return the split of each record.
 
     rule
         By a hash of the index of a record, or by the value of a field; None for the field ``split``
         or, without one, ``train``.
+    other
+        Fields with another use; ``split`` among them does not assign splits.
 
     Raises UsageError if the field of the rule is unknown, and DataError for an invalid split.
     """
     if rule is None:
-        return _own_splits(records)
+        return _own_splits(records) if has_splits(records, other) else [TRAIN] * len(records)
     if rule.by is None:
         return [rule.split_of(str(row)) for row in range(len(records))]
     if rule.by not in records.names:
@@ -55,12 +66,11 @@ def _as_date(start: str, form: str) -> str:
 
 
 def _own_splits(records: Records) -> list[str]:
-    if SPLIT not in records.names:
-        return [TRAIN] * len(records)
     splits = [value or TRAIN for value in records.column(SPLIT).to_pylist()]
     for row, name in enumerate(splits):
         if not is_split(name):
             raise DataError(
-                f"{records.where(row)}: invalid split {name!r}. Allowed are {SPLIT_RULE}"
+                f"{records.where(row)}: invalid split {name!r}. Allowed are {SPLIT_RULE}. If "
+                f"the field has no splits: --drop {SPLIT}"
             )
     return splits

@@ -11,7 +11,6 @@ Numbers are written in the default notation, with the digits of the file.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import msgspec
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 
 from numtok.data.records.columns import ColumnKind
 from numtok.data.records.notation import DEFAULT, usual_notation
-from numtok.data.records.reader import Records
+from numtok.data.records.reader import REASONS, Records, SkippedRows
 from numtok.errors import DataError, UsageError, unknown
 from numtok.stored_json import StoredJson
 
@@ -146,18 +145,32 @@ def target_literals(records: Records, name: str) -> "pa.Array[Any]":
     return pc.if_else(pc.less_equal(sizes, _LARGEST), plain, pa.scalar(None, pa.string()))
 
 
-@dataclass(frozen=True)
-class UsableTargets:
-    """Which records have all targets, and the first that lacks one.
+class UsableTargets(NamedTuple):
+    """Which records have all targets, and which are skipped.
 
     kept
         Mask of the usable records, bool[n].
-    problem
-        Description of the first unusable record; None if all are usable.
+    skipped
+        The other records.
     """
 
     kept: "pa.Array[Any]"
-    problem: str | None
+    skipped: SkippedRows
+
+
+def usable_targets(records: Records, targets: Sequence[str]) -> UsableTargets:
+    """Find the records in which no target is missing or not a number."""
+    usable = np.column_stack(
+        [target_literals(records, name).is_valid().to_numpy(False) for name in targets]
+    )
+    kept = usable.all(axis=1)
+    skipped, reasons = np.flatnonzero(~kept).tolist(), []
+    for row in skipped[:REASONS]:
+        name = targets[int(usable[row].argmin())]
+        value = records.column(name)[row].as_py()
+        actual = "it is missing" if value is None else f"got {value[:40]!r}"
+        reasons.append(f"{records.where(row)}: target {name!r} must be a number ({actual})")
+    return UsableTargets(pa.array(kept), SkippedRows(len(skipped), reasons))
 
 
 def check_targets(records: Records, targets: Sequence[str]) -> UsableTargets:
@@ -165,26 +178,19 @@ def check_targets(records: Records, targets: Sequence[str]) -> UsableTargets:
 
     Raises DataError if no record is usable, or if a target has the same value in all of them.
     """
-    kept = pa.array(np.ones(len(records), np.bool_))
-    problem: tuple[int, str] | None = None
+    usable = usable_targets(records, targets)
+    if usable.skipped.count == len(records) > 0:
+        raise DataError(
+            f"{usable.skipped.reasons[0]}, like every row. Choose another field: --target"
+        )
     for name in targets:
-        usable = target_literals(records, name).is_valid()
-        row = pc.index(usable, False).as_py()
-        if row >= 0 and (problem is None or row < problem[0]):
-            value = records.column(name)[row].as_py()
-            actual = "it is missing" if value is None else f"got {value[:40]!r}"
-            problem = row, f"{records.where(row)}: target {name!r} must be a number ({actual})"
-        kept = pc.and_(kept, usable)
-    if problem is not None and not pc.any(kept).as_py():
-        raise DataError(f"{problem[1]}, like every row. Choose another field: --target")
-    for name in targets:
-        values = target_literals(records, name).filter(kept).cast(pa.float64())
+        values = target_literals(records, name).filter(usable.kept).cast(pa.float64())
         if len(values) > 1 and pc.count_distinct(values).as_py() == 1:
             raise DataError(
                 f"{records.path}: target {name!r} is {values[0].as_py():g} in every row, so there "
                 "is nothing to predict. Choose another field: --target"
             )
-    return UsableTargets(kept, None if problem is None else problem[1])
+    return usable
 
 
 def proposals(columns: Sequence[ColumnKind], template: RowTemplate) -> list[str]:

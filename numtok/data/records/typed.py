@@ -23,16 +23,17 @@ DATE_PARTS = {
 }
 
 
-def typed_columns(path: str, data: bytes) -> "tuple[pa.Table, list[str]]":
+def typed_columns(path: str, data: bytes, *, skip: bool) -> "tuple[pa.Table, list[str]]":
     """Return the columns of a file with their types, and notes on converted columns.
 
-    ``data`` is the content of the file, unless it is JSON Lines. Raises the same errors as
+    ``data`` is the content of the file, unless it is JSON Lines. Rows that cannot be parsed are
+    skipped if ``skip`` is true. Raises the same errors as
     :func:`~numtok.data.records.reader.read_records`.
     """
     if path.endswith(JSON_LINES):
-        table, decimal = read_records(path).table, "."
+        table, decimal = read_records(path, skip=skip).table, "."
     else:
-        table = parsed(path, data)
+        table = parsed(path, data, skip=skip)
         decimal = csv_form(data).decimal if path.endswith(".csv") else "."
     return with_types(table, decimal)
 

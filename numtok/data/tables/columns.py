@@ -105,21 +105,6 @@ def feature_column(
     return values, f"{name!r} has {_LARGE}" if _is_large(column) else None
 
 
-def has_target(column: "pa.ChunkedArray[Any]") -> "pa.ChunkedArray[Any]":
-    """Return a mask [n] of the values that :func:`target_column` accepts.
-
-    The mask is false everywhere if the column contains neither numbers nor strings.
-    """
-    column = _plain(column)
-    if pa.types.is_string(column.type):
-        texts = pc.if_else(pc.match_substring_regex(column, _NUMBER), column, None)
-        column = pc.utf8_trim_whitespace(texts).cast(pa.float64())
-    elif not _is_number(column.type):
-        return pa.chunked_array([pa.repeat(False, len(column))])
-    sizes = pc.abs(column.cast(pa.float64(), safe=False))
-    return pc.fill_null(pc.less_equal(sizes, _LARGEST), False)
-
-
 def target_column(
     where: str, name: str, column: "pa.ChunkedArray[Any]", *, may_skip: bool = True
 ) -> "pa.Array[Any]":

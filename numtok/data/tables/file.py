@@ -5,6 +5,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,10 +19,14 @@ from numtok.data.reading.first_bytes import check_utf8
 from numtok.errors import DataError, UsageError, file_not_found
 
 FORMATS = (".csv", ".parquet")
-_ROW = re.compile("Row #([0-9]+)")  # in Arrow's messages, which count the header as the first
+#: Arrow's message for a row of another length. It counts the header as the first row.
+_LENGTH = re.compile("Row #([0-9]+): Expected ([0-9]+) columns, got ([0-9]+)")
+_BREAK = re.compile(rb"\r\n|\n|\r")
 _HEADER = re.compile(rb"\s*([^\r\n]*)")
 _MARKS = re.compile(rb'"|\n|\r(?!\n)')  # quotes, line feeds, and carriage returns before others
 _MOST = (1 << 31) - 2  # bytes: Arrow infers types from one block, whose size is an int32
+_CORRECT = "Correct it: cells with separators, quotes or line breaks must be in quotes"
+SKIP_ROWS = ", or skip such rows: --on-error skip"
 _COLUMNS = 20_000  # maximum: each takes 30 kB here and in later stages, even with few rows
 
 
@@ -70,45 +76,91 @@ def csv_form(data: bytes) -> CsvForm:
     if b"," in header or b";" not in header:
         return CsvForm()
     comma, point = (CsvForm(";", decimal) for decimal in ",.")
-    kinds = [read_csv(data, _options(), form).schema.types for form in (comma, point)]
+    kinds = [read_csv(data, _options(), form, skip=True).schema.types for form in (comma, point)]
     is_comma = any(a != b and pa.types.is_floating(a) for a, b in zip(*kinds, strict=True))
     return comma if is_comma else point
 
 
-def parsed(path: str, data: bytes, words: Sequence[str] = ()) -> "pa.Table":
+def parsed(
+    path: str, data: bytes, words: Sequence[str] = (), *, skip: bool | None = None
+) -> "pa.Table":
     """Parse the bytes of a CSV or Parquet file. Raises DataError if they are invalid.
 
     The CSV columns ``words`` are read as strings. Empty fields and words such as NA, NaN and null
     are missing values, even in string columns (Arrow's rule).
+
+    skip
+        True to skip CSV rows with too few or too many cells. None if the user cannot choose.
     """
-    with _naming(path, data):
+    with _naming(path, data, skip):
         if path.endswith(".parquet"):
             file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
             check_width(path, file.metadata.num_columns)
             return file.read()
         _check_csv(path, data)
         strings = dict.fromkeys(words, pa.string())
-        table = read_csv(data, _options(column_types=strings), csv_form(data))
+        form = csv_form(data)
+        table = read_csv(data, _options(column_types=strings), form, skip=bool(skip))
         _ = table.column_names  # raises if a name is not UTF-8
         return table
 
 
-def csv_strings(path: str, data: bytes) -> "tuple[pa.Table, CsvForm]":
-    """Parse the bytes of a CSV file as columns of strings, in which missing values are null.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CsvStrings:
+    """The rows of a CSV file as strings.
+
+    table [n rows]
+        Columns of strings, in which missing values are null.
+    skipped
+        Rows with too few or too many cells, which are not in the table.
+    """
+
+    table: "pa.Table"
+    data: bytes
+    form: CsvForm
+    skipped: "Sequence[pyarrow.csv.InvalidRow]" = ()
+
+    def line(self, row: int) -> int:
+        """Return the line at which a row of the table begins, counted from 1."""
+        return self._kept_lines[row]
+
+    def problems(self) -> Iterator[tuple[int, str]]:
+        """Yield the line of each skipped row, and what is wrong with it."""
+        for row in self.skipped:
+            problem = _wrong_length(row.actual_columns, row.expected_columns)
+            yield self._lines[row.number - 1], problem
+
+    @cached_property
+    def _lines(self) -> list[int]:
+        return _row_lines(self.data, self.form)
+
+    @cached_property
+    def _kept_lines(self) -> list[int]:
+        skipped = {row.number for row in self.skipped}
+        return [line for number, line in enumerate(self._lines, 1) if number not in skipped][1:]
+
+
+def csv_strings(path: str, data: bytes, *, skip: bool | None = None) -> CsvStrings:
+    """Parse the bytes of a CSV file as columns of strings.
 
     Raises DataError if they are invalid, or if two columns have the same name.
+
+    skip
+        The same as for :func:`parsed`.
     """
-    with _naming(path, data):
+    with _naming(path, data, skip):
         _check_csv(path, data)
         form = csv_form(data)
         names = _header(data, form)
-        table = read_csv(data, _options(column_types=dict.fromkeys(names, pa.string())), form)
+        options = _options(column_types=dict.fromkeys(names, pa.string()))
+        skipped: list[pyarrow.csv.InvalidRow] = []
+        table = read_csv(data, options, form, skip=bool(skip), skipped=skipped)
         names = table.column_names
         check_names(path, names)
         if not all(map(pa.types.is_string, table.schema.types)):  # of an unusual header
             strings = dict.fromkeys(names, pa.string())
-            table = read_csv(data, _options(column_types=strings), form)
-        return table, form
+            table = read_csv(data, _options(column_types=strings), form, skip=bool(skip))
+        return CsvStrings(table=table, data=data, form=form, skipped=skipped)
 
 
 def parquet_names(path: str) -> list[str]:
@@ -135,9 +187,9 @@ def _check_csv(path: str, data: bytes) -> None:
 
 
 @contextmanager
-def _naming(path: str, data: bytes = b"") -> Iterator[None]:
+def _naming(path: str, data: bytes = b"", skip: bool | None = None) -> Iterator[None]:
     """Turn errors of a parser in the block into a DataError that names the file. ``data`` is the
-    content of a CSV."""
+    content of a CSV, and ``skip`` is False if the user can choose to skip rows."""
     try:
         yield
     except UnicodeDecodeError as error:
@@ -150,12 +202,17 @@ def _naming(path: str, data: bytes = b"") -> Iterator[None]:
             raise DataError(
                 f"{path}: cannot be read as Parquet: {why}. Restore the file"
             ) from error
-        if (row := _broken_row(data)) is not None:
+        if (line := _broken_line(data)) is not None:
             raise DataError(
-                f"{path}: row {row}: a cell without quotes has a carriage return (\\r), which ends "
+                f"{path}:{line}: a cell without quotes has a carriage return (\\r), which ends "
                 "the row. Put the cell in quotes, or replace the character"
             ) from error
-        why = _ROW.sub(lambda row: f"row {int(row[1]) - 1}", why)
+        if length := _LENGTH.search(why):
+            number, expected, actual = map(int, length.groups())
+            line = _row_lines(data, csv_form(data))[number - 1]
+            problem = _wrong_length(actual, expected)
+            more = "" if skip is None else SKIP_ROWS
+            raise DataError(f"{path}:{line}: {problem}. {_CORRECT}{more}") from error
         raise DataError(
             f"{path}: cannot be read as CSV (a header, and fields separated by commas or "
             f"semicolons): {why}. Correct the row; cells with separators, quotes or line breaks "
@@ -163,18 +220,35 @@ def _naming(path: str, data: bytes = b"") -> Iterator[None]:
         ) from error
 
 
-def _broken_row(data: bytes) -> int | None:
-    """Return the first row of a CSV with a carriage return in a cell without quotes, or None.
-    Rows are counted from 1, after the header."""
-    row, quoted = 0, False
+def _wrong_length(actual: int, expected: int) -> str:
+    cells = f"{actual} cell" + "s" * (actual != 1)
+    return f"the row has {cells}, but the header has {expected}"
+
+
+def _broken_line(data: bytes) -> int | None:
+    """Return the first line of a CSV, after the header, with a carriage return in a cell without
+    quotes, or None."""
+    rows, quoted = 0, False
     for mark in _MARKS.finditer(data):
         if mark[0] == b'"':
             quoted = not quoted
         elif not quoted and mark[0] == b"\n":
-            row += 1
-        elif not quoted and row:  # without line feeds, carriage returns end rows
-            return row
+            rows += 1
+        elif not quoted and rows:  # without line feeds, carriage returns end rows
+            return len(_BREAK.findall(data, 0, mark.start())) + 1
     return None
+
+
+def _row_lines(data: bytes, form: CsvForm) -> list[int]:
+    """Return the line at which each row of a CSV begins, first that of the header. Blank lines have
+    no row."""
+    quoted = rb'(?:\A|(?<=[%s\r\n]))"[^"]*(?:""[^"]*)*"' % form.separator.encode()
+    marked = re.sub(quoted, lambda cell: _BREAK.sub(b"\0", cell[0]), data)
+    lines, line = [], 1
+    for row in _BREAK.split(marked):
+        lines += [line] if row else []
+        line += 1 + row.count(b"\0")
+    return lines
 
 
 def _width(data: bytes) -> int:
@@ -196,15 +270,39 @@ def _options(**more: Any) -> "pyarrow.csv.ConvertOptions":
     return pyarrow.csv.ConvertOptions(strings_can_be_null=True, **more)
 
 
-def read_csv(data: bytes, options: "pyarrow.csv.ConvertOptions", form: CsvForm) -> "pa.Table":
-    """Parse a CSV file with Arrow. Raises Arrow's exceptions if it is invalid."""
+def read_csv(
+    data: bytes,
+    options: "pyarrow.csv.ConvertOptions",
+    form: CsvForm,
+    *,
+    skip: bool = False,
+    skipped: "list[pyarrow.csv.InvalidRow] | None" = None,
+) -> "pa.Table":
+    """Parse a CSV file with Arrow. Raises Arrow's exceptions if it is invalid.
+
+    skip
+        True to skip rows with too few or too many cells, unless a cell is broken by a carriage
+        return: the first part of such a row may look complete.
+    skipped
+        List to which the skipped rows are added.
+    """
+
+    def invalid(row: "pyarrow.csv.InvalidRow") -> str:
+        if not skip or (not rows and _broken_line(data) is not None):
+            return "error"
+        rows.append(row)
+        return "skip"
+
+    rows = [] if skipped is None else skipped
     options.decimal_point = form.decimal
     return pyarrow.csv.read_csv(
         pa.BufferReader(data),
         # One block, because types are inferred from the first. Threads would not speed that up, and
         # sometimes aborted the process at exit.
         pyarrow.csv.ReadOptions(use_threads=False, block_size=len(data) + 1),
-        pyarrow.csv.ParseOptions(delimiter=form.separator, newlines_in_values=True),
+        pyarrow.csv.ParseOptions(
+            delimiter=form.separator, newlines_in_values=True, invalid_row_handler=invalid
+        ),
         options,
     )
 

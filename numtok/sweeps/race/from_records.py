@@ -14,7 +14,7 @@ from numtok.arrays import Floats
 from numtok.data.reading.split_rule import TRAIN
 from numtok.data.records import rendering
 from numtok.data.records.reader import Records, read_records
-from numtok.data.records.splits import SPLIT
+from numtok.data.records.splits import has_splits
 from numtok.data.tables.table import read_table_of
 from numtok.encoding.model_folder import PREFIX
 from numtok.encoding.schemes.base import SCHEMES
@@ -76,10 +76,11 @@ def _entered(config: Config, store: Store, progress: Progress) -> Entered:
     progress(RaceProgress("", "reading the file"))
     check_tabicl()
     path, name = config.inputs[0], str(config.target)
-    records = read_records(path)
+    records = read_records(path, skip=config.on_error == "skip")
     time_split = TimeSplit(None)
     rule = config.split
-    if rule is None and SPLIT not in records.names:
+    other = (name, *config.fields, *config.drop, config.text_field)
+    if rule is None and not has_splits(records, other):
         time_split = split_of_records(records, name)
         rule = time_split.rule or SHARES
     text_preset, table_preset = _presets(config.preset)
@@ -213,7 +214,7 @@ def _pretrained(
 
 def _features(records: Records, fields: Sequence[str], config: Config) -> list[str]:
     """Return the fields of the text that can be columns of a table."""
-    if config.text_field != "text":
+    if config.text_field is not None:
         return []
     return [name for name in fields if records.columns[name].is_feature]
 

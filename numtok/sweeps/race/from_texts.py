@@ -9,6 +9,7 @@ from numtok.data.reading.streams import Spool, is_stream
 from numtok.data.tables.table import VALIDATION
 from numtok.errors import DataError, UsageError, meaningless, unknown
 from numtok.models.presets import preset
+from numtok.row import TEXT
 from numtok.settings.race import Config
 from numtok.stages import profile
 from numtok.store.quota import Quota
@@ -107,7 +108,7 @@ def _rule(config: Config, store: Store, has_splits: bool) -> tuple[str | None, s
         or all(source.split is not None for source in sources)
     ):
         return config.split, name, []
-    by_time = split_of_texts(sources, config.text_field, config.on_error == "skip")
+    by_time = split_of_texts(sources, config.text_field or TEXT, config.on_error == "skip")
     return by_time.rule or SHARES, name, by_time.notes
 
 

@@ -284,12 +284,13 @@ class _Judge:
 
 
 def _with_intervals(baseline: Contestant, reports: Sequence[Report]) -> Contestant:
-    """Add the coverage and the width of the intervals of a baseline, if a report has them.
+    """Add the coverage and the width of the intervals of a baseline that has none, if a report has
+    them.
 
     Reports fit baselines to the data of their model, which differ between columns and texts. The
     mean absolute error shows whether a report's baseline makes the same predictions.
     """
-    if len(baseline.errors) != 1:
+    if len(baseline.errors) != 1 or baseline.width.value is not None:
         return baseline
     [error] = baseline.errors.values()
     for report in reports:
@@ -320,7 +321,7 @@ def _aligned(
         keys = (predictions.table.column(name).to_pylist() for name in ("id", TARGET, "position"))
         rows = [index[key] for key in zip(*keys, strict=True)]
         predicted |= {name: values[rows] for name, values in rivals.values.items()}
-    return {
+    aligned = {
         name: Predictions(
             in_each_field.truth,
             np.where(np.isfinite(values), values, guess),
@@ -331,6 +332,10 @@ def _aligned(
         )
         for name, values in predicted.items()
     }
+    for name, calibration in ({} if rivals is None else rivals.calibration).items():
+        low, high = calibration.intervals(aligned[name].prediction)
+        aligned[name] = aligned[name]._replace(interval_low=low, interval_high=high)
+    return aligned
 
 
 def _value(figure: Figure) -> float:

@@ -23,6 +23,7 @@ from numtok.store.engines.engine import connected
 from numtok.store.store import Store
 from numtok.sweeps.baseline_rows import command_for
 from numtok.sweeps.race.accuracy import AccuracyRow, accuracies
+from numtok.sweeps.race.baselines import race_baselines
 from numtok.sweeps.race.candidates import Verdict
 from numtok.sweeps.race.entrants import Encodings, Entered
 from numtok.sweeps.race.from_records import COLUMNS, enter_records, is_records
@@ -51,6 +52,8 @@ class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
         Kind of the rows, and lines that describe the columns of records.
     plan
         REF of the plan.
+    records
+        REF of the rendered rows; None unless the rows are records.
     fields
         Descriptions of the numbers in each field.
     verdicts
@@ -95,6 +98,7 @@ class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
     expected: list[Expected]
     notes: list[str]
     plan: str | None = None
+    records: str | None = None
     planned: Plan | None = None
     rounds: list[RoundResult] = []
     validation: Leaderboard | None = None
@@ -146,6 +150,7 @@ def _raced(
         return result
     quiet = Store(store.root, lambda note: None, any_name=True)
     data = Encodings(entered, quiet, progress)
+    baselines = race_baselines(config, entered, data, progress)
     planning = Planning(
         config=config,
         entered=entered,
@@ -166,6 +171,7 @@ def _raced(
         config=config,
         plan=plan,
         data=artifacts,
+        baselines=baselines,
         store=quiet,
         side=side._replace(threads=plan.threads),  # the last digits of results depend on them
         progress=progress,
@@ -178,6 +184,7 @@ def _raced(
     return msgspec.structs.replace(
         result,
         plan=stored.ref,
+        records=None if entered.records is None else entered.records.ref,
         planned=plan,
         rounds=rounds,
         validation=validation,

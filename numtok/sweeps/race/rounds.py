@@ -8,17 +8,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from numtok.data.tables.text_features import read_text_features
-from numtok.evaluation.record_splits import read_record_splits
 from numtok.evaluation.report_files import Evaluation, ReportPredictions, read
-from numtok.evaluation.rivals import Rivals, merged, rivals
-from numtok.evaluation.tabicl_rival import tabicl_rival
-from numtok.evaluation.tabular_rival import tabular_rival
+from numtok.evaluation.rivals import Rivals
 from numtok.reports import REPORT
 from numtok.settings import eval
 from numtok.settings.race import Config
 from numtok.stages.train import VALIDATION
-from numtok.store.artifact import TABLE, Artifact
+from numtok.store.artifact import Artifact
 from numtok.store.engines.engine import Engine
 from numtok.store.store import Store
 from numtok.sweeps.race.leaderboard import Finalist, Leaderboard, leaderboard
@@ -26,11 +22,6 @@ from numtok.sweeps.race.plan import Candidate, CandidateState, Plan, Progress, R
 from numtok.sweeps.race.planning import training
 from numtok.sweeps.race.skill import score
 from numtok.sweeps.runs import Failed, Run, Runner, RunOutcome, Side
-
-
-def _is_states(table: Artifact) -> bool:
-    """Return whether the columns of a table are hidden states of a pretrained model."""
-    return read_text_features(table.path) is not None
 
 
 class RoundResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,6 +119,9 @@ def ranked(entries: Sequence[RaceEntry]) -> list[RaceEntry]:
 class Rounds:
     """Runs all rounds of a race according to its plan.
 
+    baselines
+        Predictions of the baselines for the test split, which only the last leaderboard uses; None
+        for only the median.
     records
         Rendered rows, if the data are records: models of texts and of tables predict the same
         rows, one number per row.
@@ -139,6 +133,7 @@ class Rounds:
     store: Store
     side: Side
     progress: Progress
+    baselines: Rivals | None = None
     records: Artifact | None = None
     replan: Callable[[int, Round, float], Sequence[Round]] | None = None
     failed: list[Failed] = field(default_factory=list)
@@ -185,9 +180,8 @@ class Rounds:
         if any(len(entry.trials) < self.plan.seeds for entry in finalists):
             raise self.failed[-1].problem
         self._report("", "comparing")
-        baselines = self._rivals()
         return RoundsOutcome(
-            results, validation, self._board(finalists, baselines, validation.winner)
+            results, validation, self._board(finalists, self.baselines, validation.winner)
         )
 
     def _slowdown(self) -> float:
@@ -225,25 +219,6 @@ class Rounds:
     def _predictions(self, evaluation: Evaluation) -> ReportPredictions:
         predictions = ReportPredictions.read(evaluation).of_target(self.config.target)
         return predictions if self.records is None else predictions.by_row()
-
-    def _rivals(self) -> Rivals:
-        """Return the baselines on all data of the race: texts and columns."""
-        of_data = [
-            rivals(artifact, self.plan.test, self.plan.rows[1])
-            for artifact in self._artifacts_of_rivals()
-        ]
-        if self.records is None:
-            return of_data[0]
-        records = read_record_splits(self.records, str(self.config.target), self.plan.test)
-        of_records = tabular_rival(records), tabicl_rival(records)
-        return merged([*(each.by_row() for each in of_data), *of_records])
-
-    def _artifacts_of_rivals(self) -> list[Artifact]:
-        """Return the table of columns, if there is one, and the texts in one encoding."""
-        data = list(self.data.values())
-        columns = [each for each in data if each.kind == TABLE and not _is_states(each)]
-        texts = [each for each in data if each.kind != TABLE]
-        return [*columns[:1], *texts[:1]] or data[:1]
 
     def _result(self, entries: Sequence[RaceEntry], current: Round) -> RoundResult:
         """Return the result of a round; each entry keeps its best rate."""

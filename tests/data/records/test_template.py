@@ -91,7 +91,8 @@ def test_unusable_targets_are_found(tmp_path: Path) -> None:
     assert target_literals(records, "y").to_pylist() == ["2", None, None, "7", None]
     usable = check_targets(records, ["y"])
     assert usable.kept.to_pylist() == [True, False, False, True, False]
-    assert usable.problem is not None and "row 2" in usable.problem and "missing" in usable.problem
+    assert usable.skipped.count == 3 and ":3: " in usable.skipped.reasons[0]
+    assert "missing" in usable.skipped.reasons[0]
 
 
 @pytest.mark.parametrize(

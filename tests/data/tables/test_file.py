@@ -3,7 +3,7 @@
 import pytest
 
 from numtok.data.reading.first_bytes import MARK
-from numtok.data.tables.file import CsvForm, csv_form, parsed
+from numtok.data.tables.file import CsvForm, csv_form, csv_strings, parsed
 from numtok.errors import DataError
 from tests.cases import case
 
@@ -31,3 +31,21 @@ def test_utf_16_is_named() -> None:
     for encoding in ("utf-16", "utf-16-le"):
         with case(encoding=encoding), pytest.raises(DataError, match=r"a\.csv is UTF-16"):
             parsed("a.csv", "a,b\n1,2\n".encode(encoding))
+
+
+def test_lines_of_rows_that_are_skipped_and_kept() -> None:
+    text = 'a,b\n1,"x\ny"\n\n2\n3,"5"" tall",5\n6,7" wide\n8,9\n'
+    for newline in ("\n", "\r\n", "\r"):
+        with case(newline):
+            rows = csv_strings("a.csv", text.replace("\n", newline).encode(), skip=True)
+            assert rows.table["a"].to_pylist() == ["1", "6", "8"]
+            assert [rows.line(row) for row in range(3)] == [2, 7, 8]
+            assert list(rows.problems()) == [
+                (5, "the row has 1 cell, but the header has 2"),
+                (6, "the row has 3 cells, but the header has 2"),
+            ]
+
+
+def test_a_row_that_a_carriage_return_breaks_is_not_skipped() -> None:
+    with pytest.raises(DataError, match=r"a\.csv:3: .*carriage return"):
+        csv_strings("a.csv", b"a,b\n1,2\n3,x\ry\n", skip=True)

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import shlex
 import shutil
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from numtok.cli.output.pages.page import RowList
 from numtok.cli.output.pages.race import race_page
 from numtok.cli.output.printing import Format
 from numtok.cli.output.race import Watching, introduction, print_race, standings_table, summary
@@ -188,10 +190,11 @@ def test_the_accuracy_is_that_of_the_returned_model_and_of_the_best_baselines(
     }.items():  # fmt: skip
         assert found.value == pytest.approx(own.metrics[name].value)
     assert best.label == board.baseline and best.seed is None and best.r2.value is not None
-    assert len(further) == (best.width.value is None)  # no report calibrates tuned trees
-    last = result.accuracy[-1]
-    assert last.width == own.baselines[last.label]["conformal-width"]
-    assert last.coverage == own.baselines[last.label]["conformal-coverage"]
+    assert not further and all(place.width.value is not None for place in board.places)
+    for name in ("mean", "linear"):
+        place, figures = board.place(name), own.baselines[name]
+        assert place.width.value == pytest.approx(figures["conformal-width"].value)
+        assert place.coverage.value == pytest.approx(figures["conformal-coverage"].value)
 
 
 def test_a_winner_on_columns_is_said_to_read_no_text(tmp_path: Path) -> None:
@@ -242,6 +245,14 @@ def test_columns_and_texts_race_on_the_same_rows(tmp_path: Path) -> None:
     config = PredictConfig(words[4], str(path), baseline=words[3], interval=0.9)
     predicted = list(run_baseline(config, Store(tmp_path / "artifacts")))
     assert predicted[0] == b"note,a,y,predicted,interval_low,interval_high\n"
+    assert {"tfidf", "tuned boosting"} <= {one.label for one in board.places}
+    assert all(
+        one.width.value is not None and (one.coverage.value or 0) > 0.6 for one in board.places
+    )
+    page = race_page(result, Store(tmp_path / "artifacts").resolve)
+    [[rows]] = [part.parts for part in page.sections if part.name == "rows-section"]
+    assert isinstance(rows, RowList)
+    assert all(re.match("note: .* again; a: -?[0-9.]+; y: ", row.before) for row in rows.rows)
     assert len(predicted) == 301
 
 
@@ -401,7 +412,7 @@ def test_a_dry_run_refuses_what_the_race_refuses_before_anything_is_encoded(
 def test_a_table_s_rows_without_a_target_are_skipped_if_asked(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("x,y\n" + "".join(f"{k},{k % 7 if k % 10 else ''}\n" for k in range(300)))
-    with pytest.raises(DataError, match=r"row 1: .* missing.*--on-error skip"):
+    with pytest.raises(DataError, match=r"table.csv:2: .* missing.*--on-error skip"):
         raced(tmp_path, str(path), target="y", dry_run=True)
     result = raced(tmp_path, str(path), target="y", dry_run=True, on_error="skip")
     assert 230 < sum(result.rows) < 270  # the others calibrate

@@ -62,13 +62,10 @@ def race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Race:
                     report = make(store, fake, f"{label}-{number}-{one.train.seed}")
                     self.each(RunOutcome(one, report.path))
 
-        def median_only(*_: Any) -> Rivals:
-            first = ReportPredictions.read(read(make(store, Fake(), "keys")))
-            columns = (first.table[name].to_pylist() for name in ("id", TARGET, "position"))
-            return Rivals(list(zip(*columns, strict=True)), {}, [])
-
+        first = ReportPredictions.read(read(make(store, Fake(), "keys")))
+        columns = (first.table[name].to_pylist() for name in ("id", TARGET, "position"))
+        median_only = Rivals(list(zip(*columns, strict=True)), {}, [])
         monkeypatch.setattr(rounds, "Runner", StubRunner)
-        monkeypatch.setattr(rounds, "rivals", median_only)
         data = make(store, Fake(), "data")
         count = len(noises)
         every = [
@@ -106,6 +103,7 @@ def race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Race:
             config=config,
             plan=plan,
             data={data.ref: data},
+            baselines=median_only,
             store=store,
             side=side,
             progress=lambda _: None,

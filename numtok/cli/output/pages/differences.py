@@ -22,20 +22,23 @@ from numtok.metrics.base import Predictions
 from numtok.store.artifact import Resolve
 
 
-def differences_section(compared: Sequence[Compared], resolve: Resolve) -> Iterator[Section]:
+def differences_section(
+    compared: Sequence[Compared], resolve: Resolve, records: str | None = None
+) -> Iterator[Section]:
     """Yield a section with rows, in descending order of the difference between the experiments.
 
     If not all rows fit, a quarter of the rows shown have the largest differences, and the others
     are a random sample.
 
-    Each item in ``compared`` is one test set. Yields nothing if no test set has several experiments
+    Each item in ``compared`` is one test set. If its rows are records, ``records`` is the REF of
+    the rendered rows, whose texts are shown. Yields nothing if no test set has several experiments
     that predict numbers.
     """
     several = [one for one in compared if len(one.predictions) > 1]
     if not several:
         return
     most = MOST // len(several)
-    found = [_differing_rows(one, most, resolve) for one in several]
+    found = [_differing_rows(one, most, resolve, records) for one in several]
     held = [(far, row) for pair in zip(several, found, strict=True) for far, row in _rows(*pair)]
     held.sort(key=lambda pair: -pair[0])
     every = sum(len(one.errors) for one in found)
@@ -69,11 +72,13 @@ def differences_section(compared: Sequence[Compared], resolve: Resolve) -> Itera
     yield Section("rows-section", "Rows on which experiments differ most", "", [rows])
 
 
-def _differing_rows(compared: Compared, most: int, resolve: Resolve) -> PageRows:
+def _differing_rows(
+    compared: Compared, most: int, resolve: Resolve, records: str | None
+) -> PageRows:
     """Return at most ``most`` rows, in descending order of the difference."""
     label, first = next(iter(compared.predictions.items()))
     far = apart([each.answers for each in compared.predictions.values()], fields_of(first))
-    return page_rows(first, far, compared.firsts[label].report, resolve, most)
+    return page_rows(first, far, compared.firsts[label].report, resolve, most=most, records=records)
 
 
 def apart(answers: Sequence[Predictions], names: Sequence[str]) -> Floats:

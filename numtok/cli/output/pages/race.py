@@ -142,7 +142,7 @@ def _raced(
     text = f"One line per seed. {of_some}".rstrip()
     yield from section("learning", "Learning curves", text, learnt)
     yield from section("errors", "Errors of the last round", "First seed of each.", errors)
-    yield from differences_section([compared], resolve)
+    yield from differences_section([compared], resolve, result.records)
     if result.rounds:
         yield Section("rounds", "Rounds", "", [_rounds(result, board)])
 
