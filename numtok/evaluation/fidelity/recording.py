@@ -50,6 +50,8 @@ def _lines(table: str, evaluation: Evaluation) -> Iterator[MeasuredLine]:
     if row not in content.rows:
         return
     settings = [f"{key}={own}" for key, own, _ in differing(content, report, None) if key != _SIZE]
+    # Models of tables stop early, each seed after another number of rows.
+    examples = round(report.costs.samples) if report.costs.tokens else None
     for column in columns_for(content, [report]):
         figure = figure_of(evaluation, column)
         if figure is not None and figure.value is not None:
@@ -58,7 +60,7 @@ def _lines(table: str, evaluation: Evaluation) -> Iterator[MeasuredLine]:
                 row=row,
                 column=column.name,
                 setting="; ".join(settings) or PAPER,
-                examples=round(report.costs.samples) or None,
+                examples=examples or None,
                 n=1,
                 value=figure.value,
                 sd=0.0,
