@@ -50,7 +50,7 @@ def name_of(function: Callable[..., Any], signature: Signature, options: object)
 @cache
 def _versions() -> str:
     """Return the compiler, which includes the file that calls numba, and the processor."""
-    compiler = Path(__file__).with_name("kernel_compiler.py").read_bytes()
+    compiler = Path(__file__).with_name("kernel_numba.py").read_bytes()
     features = llvm.get_host_cpu_features().flatten()
     return (
         f"{metadata.version('numba')} {llvm.llvm_version_info} {np.__version__} "

@@ -2,12 +2,12 @@
 
 A kernel is compiled when it is first called on a machine, which takes seconds, and loaded from a
 file in other processes, which takes a millisecond and needs no numba. :mod:`numtok.kernel_files`
-keeps the files, and :mod:`numtok.kernel_compiler` compiles.
+keeps the files, and :mod:`numtok.kernel_numba` compiles.
 """
 
 import ctypes
 import functools
-import importlib
+import pkgutil
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -75,7 +75,7 @@ class Kernel:
                 signature = self.signatures[index]
                 name = kernel_files.name_of(self.function, signature, _OPTIONS)
                 if (code := kernel_files.read(name)) is None:
-                    from numtok.kernel_compiler import compile_kernel
+                    from numtok.kernel_numba import compile_kernel
 
                     code = compile_kernel(self.function, signature, _OPTIONS, _ENTRY)
                     kernel_files.write(name, code)
@@ -109,14 +109,14 @@ class Helper:
 
     @cached_property
     def _compiled(self) -> Any:
-        from numtok.kernel_compiler import compilable
+        from numtok.kernel_numba import compilable
 
         return compilable(self.function, self.options)
 
     @property
     def _numba_type_(self) -> Any:
         """The type by which numba knows this object: it reads this attribute of any global."""
-        from numtok.kernel_compiler import type_of_compilable
+        from numtok.kernel_numba import type_of_compilable
 
         return type_of_compilable(self._compiled)
 
@@ -137,7 +137,7 @@ class Intrinsic:
     @cached_property
     def _numba_type_(self) -> Any:
         """The type by which numba knows this object."""
-        from numtok.kernel_compiler import type_of_intrinsic
+        from numtok.kernel_numba import type_of_intrinsic
 
         return type_of_intrinsic(self.function)
 
@@ -156,7 +156,7 @@ def every_kernel() -> Iterator[Kernel]:
             name = ".".join(path.relative_to(package.parent).with_suffix("").parts)
             yield from (
                 value
-                for value in vars(importlib.import_module(name)).values()
+                for value in vars(pkgutil.resolve_name(name)).values()
                 if isinstance(value, Kernel) and value.function.__module__ == name
             )
 
@@ -210,7 +210,7 @@ def word_at(typing_context, data, i):  # type: ignore[no-untyped-def]
 
     The first byte is the lowest one, because numtok runs on little-endian machines.
     """
-    from llvmlite import ir  # type: ignore[import-untyped]
+    from llvmlite import ir
     from numba import types
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
@@ -227,7 +227,7 @@ def word_at(typing_context, data, i):  # type: ignore[no-untyped-def]
 def leading_zeros(typing_context, a):  # type: ignore[no-untyped-def]
     """Return the number of zero bits above the highest set bit of a 64-bit word; 64 if the word is
     0."""
-    from llvmlite import ir  # type: ignore[import-untyped]
+    from llvmlite import ir
     from numba import types
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
@@ -240,7 +240,7 @@ def leading_zeros(typing_context, a):  # type: ignore[no-untyped-def]
 def trailing_zeros(typing_context, a):  # type: ignore[no-untyped-def]
     """Return the number of zero bits below the lowest set bit of a 64-bit word; 64 if the word is
     0."""
-    from llvmlite import ir  # type: ignore[import-untyped]
+    from llvmlite import ir
     from numba import types
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]

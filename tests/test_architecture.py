@@ -22,7 +22,7 @@ from tests.imports import ROOT, Source, cycle, edges, parsed, tree
 
 GROUND = (
     *("arrays", "config", "contracts", "declaration", "documents", "errors"),
-    *("files", "kernel_compiler", "kernel_files", "kernel_types", "kernels", "machine", "names"),
+    *("files", "kernel_numba", "kernel_files", "kernel_types", "kernels", "machine", "names"),
     *("part_class", "plugins", "registry", "reports"),
     *("row", "seeds", "setting_names", "setting_values", "stored_json", "version"),
 )

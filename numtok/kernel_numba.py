@@ -11,7 +11,7 @@ from typing import Any
 
 import llvmlite.binding as llvm  # type: ignore[import-untyped]
 import numba
-from llvmlite import ir  # type: ignore[import-untyped]
+from llvmlite import ir
 from numba import types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
@@ -38,7 +38,7 @@ def compilable(function: Callable[..., Any], options: Mapping[str, Any]) -> Any:
 
 def type_of_compilable(dispatcher: Any) -> Any:
     """Return the type with which a kernel refers to what :func:`compilable` returned."""
-    return types.Dispatcher(dispatcher)  # type: ignore[no-untyped-call]
+    return types.Dispatcher(dispatcher)
 
 
 def type_of_intrinsic(definition: Callable[..., Any]) -> Any:
@@ -55,7 +55,8 @@ def compile_kernel(
     function: Callable[..., Any], signature: Signature, options: Mapping[str, Any], entry: str
 ) -> bytes:
     """Return the object code of a kernel, in which ``entry`` is the name of its function."""
-    dispatcher = numba.njit(**options, **_NO_WRAPPERS)(function)
+    declare: Any = numba.njit  # its annotation has no options of wrappers
+    dispatcher = declare(**options, **_NO_WRAPPERS)(function)
     arguments = tuple(map(_numba_type, signature.arguments))
     dispatcher.compile(_result_type(signature)(*arguments))
     compiled = dispatcher.overloads[arguments]
@@ -165,7 +166,9 @@ class _Words:
         strides = [itemsize]
         for length in reversed(shape[1:]):
             strides.insert(0, self._builder.mul(strides[0], length))
-        populate_array(array, data, shape, strides, itemsize, None)  # type: ignore[no-untyped-call]
+        populate_array(  # type: ignore[no-untyped-call]
+            array, data, shape=shape, strides=strides, itemsize=itemsize, meminfo=None
+        )
         return array._getvalue()
 
     def store(self, values: list[Any]) -> None:
