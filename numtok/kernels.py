@@ -48,16 +48,20 @@ class Kernel:
         entry(passed)
         return self.signatures[index].results(passed[:2])
 
-    def load(self) -> bool:
-        """Load the kernel, and compile it if it has not been. Return whether it was compiled."""
-        before = [kernel_files.read(name) for name in self.names()]
+    @property
+    def address(self) -> str:
+        """Module and name, as for :func:`load`."""
+        return f"{self.function.__module__}.{self.function.__name__}"
+
+    def is_compiled(self) -> bool:
+        """Return whether the kernel's files exist and are undamaged."""
+        names = (kernel_files.name_of(self.function, each, _OPTIONS) for each in self.signatures)
+        return all(kernel_files.read(name) is not None for name in names)
+
+    def load(self) -> None:
+        """Load the kernel for all signatures, and compile it if it has not been."""
         for index in range(len(self.signatures)):
             self._load(index)
-        return None in before
-
-    def names(self) -> list[str]:
-        """Return the names of the kernel's files."""
-        return [kernel_files.name_of(self.function, each, _OPTIONS) for each in self.signatures]
 
     def _words(self, values: tuple[Any, ...]) -> tuple[int, list[int]]:
         """Return the signature that the values have, and their words."""
@@ -159,6 +163,13 @@ def every_kernel() -> Iterator[Kernel]:
                 for value in vars(pkgutil.resolve_name(name)).values()
                 if isinstance(value, Kernel) and value.function.__module__ == name
             )
+
+
+def load(address: str) -> None:
+    """Load the kernel at an address such as ``numtok.numerals.scan._scan``."""
+    declared = pkgutil.resolve_name(address)
+    assert isinstance(declared, Kernel)
+    declared.load()
 
 
 def inlined(function: Callable[..., Any]) -> Helper:
