@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numtok
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.stages import compare, encode, eval, gen, train
 from numtok.stages.compare import Comparison
@@ -18,7 +17,7 @@ from numtok.store.store import Store
 TRAINED = ("xval", "p1000", "digits")
 #: First the metric by which the leaderboard is sorted.
 METRICS = ("r2", "median-relative-error")
-_SAMPLE = Path(numtok.__file__).parent / "data" / "sample" / "era5-uk.jsonl"
+_SAMPLE = Path(__file__).parents[1] / "data" / "sample" / "era5-uk.jsonl"
 _TASK = "arithmetic,operands=2,low=1.00,high=9.99"
 _ROWS, _SPLIT = 20_000, "validation=0.01,test=0.05"
 _PRESET = "nano,layers=2,width=64"
