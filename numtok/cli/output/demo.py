@@ -45,14 +45,11 @@ def demo_parts(result: DemoResult) -> Iterator[Part]:
         "r2 depends on the largest answers; error is the median relative error. Tokens per number "
         "and time are the cost of an encoding. Baselines need no trained model.",
     ]
-    best, reports = (
-        experiments[0],
-        " ".join(_name(ref) for one in experiments for ref in one.reports),
-    )
+    best = experiments[0]
     yield Verbatim(
         [
             f"next: numtok predict {_name(result.models[best.scheme])} --text '2.5 * 4 = [?]'",
-            f"      numtok compare {reports}",
+            f"      numtok report {_name(best.reports[0])}",
             "      numtok explain -0.1435",
             "      numtok race YOUR.jsonl",
         ]
