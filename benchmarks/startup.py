@@ -15,7 +15,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 import rich
-from _shared import table
+from _shared import table  # type: ignore[import-not-found]
 
 RUNS = 10
 _HERE = Path(__file__).resolve().parents[1]

@@ -29,7 +29,7 @@ class DoctorCheck(msgspec.Struct, frozen=True, kw_only=True):
     status
         "ok", "missing" (an optional part) or "failed".
     remedy
-        What to do; empty if nothing.
+        The command or change that helps; empty if nothing is wrong.
     """
 
     name: str

@@ -1,6 +1,7 @@
 """``numtok doctor``: what is wrong is named with a remedy, and ends with exit code 1."""
 
 import json
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,7 @@ def test_what_is_missing_or_too_old_is_named(
     numtok: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requires = ["numpy>=999", "absent-package", 'absent-too>=1; extra == "weather"']
-    monkeypatch.setattr(doctor.metadata, "requires", lambda name: requires)
+    monkeypatch.setattr(metadata, "requires", lambda name: requires)
     checks = statuses(numtok, 1)
     assert checks["packages"]["status"] == "failed"
     assert all(name in checks["packages"]["finding"] for name in ("numpy>=999", "absent-package"))

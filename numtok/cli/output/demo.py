@@ -39,7 +39,7 @@ def demo_parts(result: DemoResult) -> Iterator[Part]:
     for baseline, measured, error in zip(baselines, rest, other_errors, strict=True):
         rows.append([f"  {baseline.name}", "", "", measured, error, ""])
     columns = ("encoding", f"{EXAMPLE} is", "tokens", r2, "error", "time")
-    title = f"answers of sums and products, {comparison.numbers:,} test rows"
+    title = f"answers of sums, differences and products, {comparison.numbers:,} test rows"
     yield Sheet(title, columns, rows, picks=[one.label for one in experiments])
     yield [
         "r2 depends on the largest answers; error is the median relative error. Tokens per number "
@@ -48,7 +48,7 @@ def demo_parts(result: DemoResult) -> Iterator[Part]:
     best = experiments[0]
     yield Verbatim(
         [
-            f"next: numtok predict {_name(result.models[best.scheme])} --text '2.5 * 4 = [?]'",
+            f"next: numtok predict {_name(result.models[best.scheme])} --text '(2.5 * 4) = [?]'",
             f"      numtok report {_name(best.reports[0])}",
             "      numtok explain -0.1435",
             "      numtok race YOUR.jsonl",

@@ -169,10 +169,10 @@ def scheme_parts(spec: str) -> Iterator[Part]:
 
 
 def example_of(spec: str) -> str:
-    """Return :data:`EXAMPLE` as a scheme writes it: its tokens, and the value beside them."""
+    """Return :data:`EXAMPLE` as a scheme writes it: its tokens, and its value if it has a channel."""
     (written,), _ = explained(EXAMPLE, [spec])
-    beside = "" if written.channel is None else f" and {_channel(written)}"
-    return f"{_tokens(written.tokens)}{beside}"
+    value = "" if written.channel is None else f" and {_channel(written)}"
+    return f"{_tokens(written.tokens)}{value}"
 
 
 # --- numtok explain ----------------------------------------------------------------------------
