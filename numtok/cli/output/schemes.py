@@ -169,7 +169,7 @@ def scheme_parts(spec: str) -> Iterator[Part]:
 
 
 def example_of(spec: str) -> str:
-    """Return :data:`EXAMPLE` as a scheme writes it: its tokens, and its value if it has a channel."""
+    """Return :data:`EXAMPLE` as a scheme writes it: tokens, and a value if it has a channel."""
     (written,), _ = explained(EXAMPLE, [spec])
     value = "" if written.channel is None else f" and {_channel(written)}"
     return f"{_tokens(written.tokens)}{value}"
