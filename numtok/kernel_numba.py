@@ -23,6 +23,9 @@ from numtok.kernel_types import ArrayType, KernelType, ScalarType, Signature, St
 
 _NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _WORD = ir.IntType(64)
+#: Words of NumPy's ``PyArrayObject`` with the addresses of the data and of the shape.
+_DATA = object.__basicsize__ // 8
+_SHAPE = _DATA + 2
 _HEADER = 48  # bytes before the data of an array inside a kernel
 #: C functions that object code may call; a loaded kernel has no other library to call.
 _LIBRARY = frozenset({"free", "malloc", "memcpy", "memmove", "memset"})
@@ -160,8 +163,10 @@ class _Words:
     def _array(self, kind: ArrayType) -> Any:
         of = _numba_type(kind)
         array = self._context.make_array(of)(self._context, self._builder)
-        data = self._builder.inttoptr(self._next(), array.data.type)
-        shape = [self._next() for _ in range(kind.axes)]
+        fields = self._builder.inttoptr(self._next(), _WORD.as_pointer())
+        data = self._builder.inttoptr(self._load(fields, _DATA), array.data.type)
+        lengths = self._builder.inttoptr(self._load(fields, _SHAPE), _WORD.as_pointer())
+        shape = [self._load(lengths, axis) for axis in range(kind.axes)]
         itemsize = _WORD(self._context.get_abi_sizeof(self._context.get_data_type(of.dtype)))
         strides = [itemsize]
         for length in reversed(shape[1:]):
@@ -183,9 +188,11 @@ class _Words:
             self._builder.store(value, self._builder.gep(self._pointer, [_WORD(k)]))
 
     def _next(self) -> Any:
-        address = self._builder.gep(self._pointer, [_WORD(self._read)])
         self._read += 1
-        return self._builder.load(address)
+        return self._load(self._pointer, self._read - 1)
+
+    def _load(self, pointer: Any, index: int) -> Any:
+        return self._builder.load(self._builder.gep(pointer, [_WORD(index)]))
 
 
 def _numba_type(kind: KernelType) -> Any:

@@ -1,12 +1,12 @@
 """Types of the arguments and results of compiled kernels, declared without importing numba.
 
-A compiled kernel takes one array of 64-bit words. A scalar is one word; an array is its address and
-its shape; a NamedTuple is the words of its fields. ``words`` of a type checks a value and returns
-its words, because kernels themselves check nothing.
+A compiled kernel takes one array of 64-bit words. A scalar is one word; an array is the address of
+its Python object; a NamedTuple is the words of its fields. ``add`` of a type checks a value and
+appends its words, because kernels themselves check nothing.
 """
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,8 +16,8 @@ import numpy as np
 class KernelType(Protocol):
     """Type of one argument of a kernel."""
 
-    def words(self, value: Any) -> Iterator[int]:
-        """Yield the words of a value. Raises TypeError if it has another type."""
+    def add(self, value: Any, words: list[int]) -> None:
+        """Append the words of a value. Raises TypeError if it has another type."""
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,12 @@ class ScalarType:
     def __call__(self, *arguments: KernelType) -> "Signature":
         return Signature(self.name, 1, arguments)
 
-    def words(self, value: Any) -> Iterator[int]:
-        """Yield the bits of a number as one word."""
+    def add(self, value: Any, words: list[int]) -> None:
+        """Append the bits of a number as one word."""
         if self.name == "float64":
-            yield int(np.float64(value).view(np.int64))
+            words.append(int(np.float64(value).view(np.int64)))
         else:
-            yield bool(value) if self.name == "boolean" else operator.index(value)
+            words.append(bool(value) if self.name == "boolean" else operator.index(value))
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,9 @@ class ArrayType:
     axes: int
     readonly: bool
 
-    def words(self, value: Any) -> Iterator[int]:
-        """Yield the address and the shape of an array."""
+    def add(self, value: Any, words: list[int]) -> None:
+        """Append the address of an array object. The kernel reads the address and the shape of its
+        data there, because asking NumPy for them takes longer than most calls."""
         if not isinstance(value, np.ndarray):
             raise TypeError(f"a kernel needs an array (got {type(value).__name__})")
         flags = value.flags
@@ -65,15 +66,14 @@ class ArrayType:
             value.dtype != self.dtype
             or value.ndim != self.axes
             or not flags.c_contiguous
-            or not (flags.writeable or self.readonly)
+            or not (self.readonly or flags.writeable)
         ):
             raise TypeError(
                 f"a kernel needs a contiguous array of {self.dtype} with {self.axes} axes"
                 f"{'' if self.readonly else ' that is writeable'} "
                 f"(got {value.dtype}, {value.shape}, strides {value.strides})"
             )
-        yield value.ctypes.data
-        yield from value.shape
+        words.append(id(value))
 
 
 @dataclass(frozen=True)
@@ -83,10 +83,10 @@ class StructType:
     kind: type[tuple[Any, ...]]
     fields: tuple[KernelType, ...]
 
-    def words(self, value: Any) -> Iterator[int]:
-        """Yield the words of each field."""
+    def add(self, value: Any, words: list[int]) -> None:
+        """Append the words of each field."""
         for field, item in zip(self.fields, value, strict=True):
-            yield from field.words(item)
+            field.add(item, words)
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,10 @@ class Signature:
 
     def words(self, values: tuple[Any, ...]) -> list[int]:
         """Return the words of all arguments. Raises TypeError if a value has another type."""
-        pairs = zip(self.arguments, values, strict=True)
-        return [word for each, value in pairs for word in each.words(value)]
+        words: list[int] = []
+        for each, value in zip(self.arguments, values, strict=True):
+            each.add(value, words)
+        return words
 
     def results(self, words: list[int]) -> Any:
         """Return what a kernel returned, given the words that it wrote."""

@@ -65,6 +65,8 @@ class Kernel:
 
     def _words(self, values: tuple[Any, ...]) -> tuple[int, list[int]]:
         """Return the signature that the values have, and their words."""
+        if len(self.signatures) == 1:
+            return 0, self.signatures[0].words(values)
         *others, last = range(len(self.signatures))
         for index in others:
             try:
