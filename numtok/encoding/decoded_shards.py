@@ -12,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from numtok.arrays import Bools, Floats
-from numtok.encoding.codec import SCHEME_FILE, Codec
+from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import checked_groups
+from numtok.encoding.schema import SCHEME_FILE
 from numtok.encoding.splits import splits
 from numtok.encoding.texts import unescape
 from numtok.errors import NumtokError, StoreError
