@@ -2,6 +2,8 @@
 
 stamp := ".venv/.numtok-setup"
 wanted := sha256(sha256_file("requirements.lock") + sha256_file("pyproject.toml"))
+stamp_dev := ".venv/.numtok-setup-dev"
+wanted_dev := sha256(wanted + sha256_file("requirements-dev.lock"))
 pip := ".venv/bin/pip --disable-pip-version-check"
 
 # Tests start numtok hundreds of times: without byte code each start would compile it again.
@@ -11,61 +13,65 @@ export PYTHONDONTWRITEBYTECODE := ""
 default:
     @{{ just_executable() }} --list
 
-# Install the locked dependencies and numtok into .venv, if either changed.
+# Install the locked dependencies and numtok into .venv, if either changed, and compile its kernels.
 setup:
     @if [ "$(cat {{ stamp }} 2>/dev/null)" != "{{ wanted }}" ]; then \
-        echo "setup: installing the locked dependencies into .venv (minutes, once)" >&2 && \
+        echo "setup: installing the locked dependencies into .venv (a minute, once)" >&2 && \
         {{ pip }} install --quiet -r requirements.lock && \
         {{ pip }} install --quiet --no-deps --no-build-isolation -e . && \
         {{ pip }} check > .venv/.numtok-check || { cat .venv/.numtok-check >&2; exit 1; } && \
+        .venv/bin/numtok doctor > .venv/.numtok-doctor || { cat .venv/.numtok-doctor >&2; exit 1; } && \
         echo "{{ wanted }}" > {{ stamp }}; \
     fi
 
-# Encode the shipped sample with every scheme, show how they differ, and learn arithmetic.
+# Install what the tests, checks and optional parts need as well, if it changed.
+setup-dev: setup
+    @if [ "$(cat {{ stamp_dev }} 2>/dev/null)" != "{{ wanted_dev }}" ]; then \
+        echo "setup-dev: installing the packages of the tests into .venv (a minute, once)" >&2 && \
+        {{ pip }} install --quiet -r requirements.lock -r requirements-dev.lock && \
+        {{ pip }} check > .venv/.numtok-check || { cat .venv/.numtok-check >&2; exit 1; } && \
+        echo "{{ wanted_dev }}" > {{ stamp_dev }}; \
+    fi
+
+# Compare encodings in a minute: every scheme on the shipped sample, three trained on arithmetic.
 demo: setup
-    @names=$(.venv/bin/numtok schemes --names) || exit $?; \
-    for scheme in $names; do \
-        .venv/bin/numtok encode --scheme "$scheme" numtok/data/sample/era5-uk.jsonl || exit $?; \
-    done
-    @.venv/bin/numtok ls
-    @.venv/bin/numtok explain -0.1435
     @.venv/bin/numtok demo
 
 # Rewrite the code in the house format.
-format: setup
+format: setup-dev
     .venv/bin/ruff format .
     .venv/bin/ruff check --fix .
 
 # Check format and lint rules.
-lint: setup
+lint: setup-dev
     .venv/bin/ruff check .
     .venv/bin/ruff format --check .
 
 # Check types.
-types: setup
+types: setup-dev
     .venv/bin/mypy
 
 # Of a file's tests most run on one worker (worksteal), so that what it sets up is set up once.
 tests := ".venv/bin/pytest -q -n auto --dist worksteal --durations 10"
 
 # Lint, types and unit tests, while one writes: `just quick -k NAME`, `just quick tests/models`.
-quick *options: setup lint types
+quick *options: setup-dev lint types
     {{ tests }} -m "not integration and not slow" {{ options }}
 
 # Lint, types, unit and integration tests.
-test: setup lint types
+test: setup-dev lint types
     {{ tests }}
 
 # Lint, types and all tests, the slow ones too.
-test-all: setup lint types
+test-all: setup-dev lint types
     {{ tests }} -m ""
 
 # The tests of a GPU that is there; all others run on the CPU.
-test-gpu: setup
+test-gpu: setup-dev
     NUMTOK_TESTS_GPU=1 .venv/bin/pytest -q tests/test_device_hygiene.py -k on_a_gpu
 
 # Write tests/messages.json, all messages that tests see.
-messages: setup
+messages: setup-dev
     {{ tests }} --write-messages
 
 # Write docs/guide/reference.md, which is made of the code.
@@ -76,12 +82,12 @@ reference: setup
 uci := ""
 
 # Build the pages of ERA5 texts, a UCI table and arithmetic in build/pages (minutes).
-pages: setup
+pages: setup-dev
     @mkdir -p build/pages
     @PATH="$PWD/.venv/bin:$PATH" bash pipelines/pages.sh build/pages {{ uci }}
 
 # Print every benchmark's table, but that of races, which takes three hours.
-bench: setup
+bench: setup-dev
     @for script in $(ls benchmarks/[a-z]*.py | grep -v /race.py); do \
         echo "== $script" && .venv/bin/python "$script" || exit $?; \
     done

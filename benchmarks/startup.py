@@ -1,56 +1,90 @@
-"""How long numtok takes before it does anything, beside the libraries that it needs for that: its
-help, and a training of one step. Medians of ten runs."""
+"""How long commands take that have hardly anything to do: medians of ten runs.
+
+``python benchmarks/startup.py [CHECKOUT]`` runs each command of this checkout, and in turn with it
+that of another checkout, for a table of before and after. Below them are the libraries without
+which no command starts.
+"""
 
 import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
+import rich
+from _shared import table  # type: ignore[import-not-found]
+
 RUNS = 10
-_NUMTOK = ["-c", "from numtok.cli.main import main; main()"]
+_HERE = Path(__file__).resolve().parents[1]
+_SAMPLE = _HERE / "numtok" / "data" / "sample" / "era5-uk.jsonl"
 _DATA = (
-    ("gen", "arithmetic", "--operands", "2", "--samples", "300"),
-    ("encode", "--scheme", "xval", "arithmetic"),
+    "gen arithmetic --operands 2 --rows 300",
+    "encode --scheme xval arithmetic",
+    "train arithmetic-xval --preset nano,layers=1,width=16,heads=2 --device cpu --steps 1",
 )
-_TRAIN = "train arithmetic-xval --preset nano,layers=1,width=16,heads=2 --device cpu --steps 1"
-#: By what is run, its words and the libraries beside which it is seen.
-COMMANDS = {
-    "numtok --help": ([*_NUMTOK, "--help"], "typer, rich"),
-    "numtok train --help": ([*_NUMTOK, "train", "--help"], "typer, rich"),
-    "numtok train --steps 1": ([*_NUMTOK, "-q", *_TRAIN.split(), "--name"], "torch, pyarrow"),
-}
+#: Each ends with a new name, so that nothing is found again.
+COMMANDS = (
+    "--help",
+    "schemes",
+    "explain -0.1435",
+    "encode --scheme p1000 small.jsonl --name {name}",
+    f"{_DATA[2]} --name {{name}}",
+    "eval arithmetic-xval-nano arithmetic-xval --name {name}",
+)
+LIBRARIES = ("import typer, rich", "import typer, rich, numpy", "import typer, rich, numpy, torch")
 
 
-def seconds(arguments: list[str], folder: Path) -> float:
-    """The wall time of one Python process run with ``arguments``."""
-    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": ""}  # byte code is kept, as is usual
+def seconds(words: Sequence[str], folder: Path, checkout: Path, **more: str) -> float:
+    """The wall time of one Python process."""
+    # Byte code is kept, as is usual.
+    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPATH": str(checkout)} | more
     started = time.perf_counter()
-    command = [sys.executable, *arguments]
-    subprocess.run(command, check=True, cwd=folder, stdout=subprocess.DEVNULL, env=environment)
+    subprocess.run(
+        [sys.executable, *words], check=True, cwd=folder, capture_output=True, env=environment
+    )
     return time.perf_counter() - started
 
 
+def numtok(command: str, run: int = 0) -> list[str]:
+    """The words of a Python process that runs a command."""
+    return ["-m", "numtok", *command.format(name=f"run-{run}").split()]
+
+
 def main() -> None:
-    """Print the medians, and how far each is over that of the libraries."""
+    """Print the medians."""
+    checkouts = [_HERE, *map(Path, sys.argv[1:])]
+    printed = table("", ["command"], [f"{checkout.name} s" for checkout in checkouts])
     with TemporaryDirectory() as name:
-        folder = Path(name)
-        for made in _DATA:
-            seconds([*_NUMTOK, "-q", *made], folder)
-        for told, (words, libraries) in COMMANDS.items():
-            taken: dict[str, list[float]] = {"numtok": [], libraries: []}
-            for run in range(RUNS + 1):
-                last = [f"run-{run}"] if words[-1] == "--name" else []
-                of_run = seconds([*words, *last], folder)
-                beside = seconds(["-c", f"import {libraries}"], folder)
-                if run:  # the first compiles byte code and warms the file cache
-                    taken["numtok"].append(of_run)
-                    taken[libraries].append(beside)
-            whole, of_libraries = (median(times) for times in taken.values())
-            over = whole - of_libraries
-            print(f"{told:<23} {whole:.3f} s, {over:.3f} s over import {libraries}")
+        folders = [Path(name, str(k)) for k in range(len(checkouts))]
+        for folder, checkout in zip(folders, checkouts, strict=True):
+            folder.mkdir()
+            (folder / "small.jsonl").write_text(_SAMPLE.read_text("utf-8"), "utf-8")
+            for command in _DATA:
+                seconds(numtok(command), folder, checkout)
+        pairs = list(zip(folders, checkouts, strict=True))
+        for command in COMMANDS:
+            taken = [
+                [seconds(numtok(command, run), *each) for each in pairs] for run in range(RUNS + 1)
+            ]
+            shown = f"numtok {command.replace(' --name {name}', '')}"
+            printed.add_row(shown, *medians(taken[1:]))  # the first warms the file cache
+        for libraries in LIBRARIES:
+            taken = [[seconds(["-c", libraries], _HERE, _HERE)] for _ in range(RUNS + 1)]
+            printed.add_row(libraries, *medians(taken[1:]))
+        first = [
+            seconds(numtok(COMMANDS[3], 99), *each, NUMBA_CACHE_DIR=f"{name}/kernels-{k}")
+            for k, each in enumerate(pairs)
+        ]
+        printed.add_row("numtok encode, the first after installation", *medians([first]))
+    rich.print(printed)
+
+
+def medians(taken: Sequence[Sequence[float]]) -> list[str]:
+    """The median of each column, as text."""
+    return [f"{median(column):.2f}" for column in zip(*taken, strict=True)]
 
 
 if __name__ == "__main__":

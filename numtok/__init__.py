@@ -27,7 +27,10 @@ declaration.py     declaration of settings, for commands and registered parts
 documents.py       safe reading of small TOML and JSON files from the user
 errors.py          errors that users can cause: one class per kind, each with its exit code
 files.py           all file operations, behind one object that tests can replace
-kernels.py         compilation with numba, and the cache of compiled kernels
+kernels.py         compiled functions: how they are declared, loaded and called
+kernel_numba.py    compilation of a kernel with numba, to object code that runs without it
+kernel_files.py    files of compiled kernels
+kernel_types.py    types of the arguments and results of kernels
 machine.py         CPU cores and memory that this process may use
 names.py           valid artifact names, and lists of names in one string
 plugins.py         plugin folders, and the attribution of errors to plugins

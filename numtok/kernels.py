@@ -1,186 +1,189 @@
-"""Compiles functions with numba and caches the compiled kernels.
+"""Compiled functions: how kernels are declared, loaded and called.
 
-Compiling a kernel takes seconds, and loading a compiled one takes milliseconds. The cache is in one
-of the user's folders (``$NUMBA_CACHE_DIR``, or else ``$XDG_CACHE_HOME/numtok`` or
-``~/.cache/numtok``), or in a private folder under the temporary directory. If none of these is
-usable, a note is printed to stderr and nothing is cached. By default, numba would first look next
-to the source file, and would fail if no folder is writable, if a cached file is damaged, or if the
-disk is full.
-
-Each kernel has a subfolder named after a digest of everything compiled into it: its bytecode, the
-bytecode of the functions that it calls, and the values of the globals that they read. numba itself
-only notices changes to the kernel's own file.
+A kernel is compiled when it is first called on a machine, which takes seconds, and loaded from a
+file in other processes, which takes a millisecond and needs no numba. :mod:`numtok.kernel_files`
+keeps the files, and :mod:`numtok.kernel_numba` compiles.
 """
 
-import hashlib
-import multiprocessing
-import os
-import stat
-import sys
-import tempfile
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from enum import EnumMeta
+import ctypes
+import functools
+import pkgutil
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from types import MappingProxyType
 from typing import Any, TypeVar
 
-import numba
-import numba.core.caching
-import numba.core.config
+import llvmlite.binding as llvm  # type: ignore[import-untyped]
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
-from numba import types
-from numba.core import cgutils
-from numba.core.dispatcher import Dispatcher
-from numba.core.extending import _Intrinsic
-from numba.extending import intrinsic
 
-from numtok.errors import UsageError
+from numtok import kernel_files
+from numtok.kernel_types import Signature
 
 S = TypeVar("S", bound=tuple[Any, ...])
-_OPTIONS: Any = {"nogil": True, "error_model": "numpy"}
-_NUMBA_CONFIG: Any = numba.core.config
-_intrinsic: Any = intrinsic  # numba's annotation has the wrong arguments
-_NUMBA_CACHE: Any = numba.core.caching.FunctionCache
-
-if _NUMBA_CONFIG.DISABLE_JIT:
-    raise UsageError("numtok needs numba's compiler (NUMBA_DISABLE_JIT=1). Unset NUMBA_DISABLE_JIT")
+_ENTRY = "numtok_kernel"  # name of the function in object code
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+_Entry = Callable[["ctypes.Array[ctypes.c_int64]"], None]
+_loading = threading.RLock()
 
 
-def _key(function: Callable[..., Any]) -> str:
-    """Return a digest of everything that is compiled into a kernel."""
-    digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {_OPTIONS}".encode())
-    _add(digest, function, set())
-    return digest.hexdigest()[:16]
+class Kernel:
+    """A function that is compiled for its signatures.
 
-
-def _add(digest: Any, value: Any, visited: set[Callable[..., Any]]) -> None:
-    """Add a value that compiled code refers to. A function is added once, with everything it refers
-    to."""
-    if isinstance(value, Dispatcher):
-        digest.update(repr(sorted(value.targetoptions.items())).encode())
-        value = value.py_func
-    elif isinstance(value, _Intrinsic):
-        value = value._defn
-    digest.update(f"\0{type(value).__name__} ".encode())
-    if isinstance(value, FunctionType):
-        if value not in visited:
-            visited.add(value)
-            cells = [cell.cell_contents for cell in value.__closure__ or ()]
-            _add(digest, (value.__defaults__, *cells), visited)
-            _add_code(digest, value.__code__, value.__globals__, visited)
-    elif isinstance(value, tuple):
-        for item in value:
-            _add(digest, item, visited)
-        digest.update(b"\0end")
-    elif isinstance(value, np.ndarray):
-        digest.update(f"{value.dtype} {value.shape} ".encode() + value.tobytes())
-    elif isinstance(value, int | float | str | bytes | None | np.generic | types.Type):
-        digest.update(repr(value).encode())
-    elif isinstance(value, BuiltinFunctionType | type) and not issubclass(type(value), EnumMeta):
-        digest.update(f"{value.__module__}.{value.__qualname__}".encode())
-    elif isinstance(value, ModuleType) and value.__name__.partition(".")[0] != "numtok":
-        digest.update(f"{value.__name__} {getattr(value, '__version__', '')}".encode())
-    else:
-        raise TypeError(
-            f"a kernel cannot refer to {value!r}, which its cache key cannot cover. Refer to a "
-            "number, an array, a tuple or a function"
-        )
-
-
-def _add_code(
-    digest: Any, code: CodeType, names: Mapping[str, Any], visited: set[Callable[..., Any]]
-) -> None:
-    """Add bytecode, its constants, and the globals that it uses."""
-    digest.update(code.co_code + repr(code.co_names).encode())
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            _add_code(digest, constant, names, visited)
-        else:
-            _add(digest, constant, visited)
-    for name in code.co_names:
-        if name in names:
-            _add(digest, names[name], visited)
-
-
-def _candidates() -> list[Path]:
-    """Return the folders to try, best first; the last one is private to this user."""
-    places = []
-    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
-        places.append(Path(chosen))
-    with suppress(RuntimeError):  # no home directory is known for this user
-        cache = os.environ.get("XDG_CACHE_HOME")
-        places.append((Path(cache) if cache else Path.home() / ".cache") / "numtok")
-    with suppress(FileNotFoundError):  # no temporary directory is writable
-        places.append(Path(tempfile.gettempdir()) / f"numtok-{os.getuid()}")
-    return places
-
-
-def _private(folder: Path) -> Path | None:
-    """Return the real path of ``folder``, which is created if needed; None unless only this user
-    can write.
-
-    numba's index is a pickle. In a folder that another user can write to or replace, that user
-    could run code as this user, so such a folder is never used. Permissions are checked without
-    creating test files, which a killed process would leave behind.
+    Arguments are checked against the signature, but kernels do not check array bounds, so callers
+    must check shapes. Kernels release the GIL.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if folder.lstat().st_uid not in (0, os.getuid()):  # a link that its owner could change
-            return None
-        real = folder.resolve(strict=True)
-        status = real.stat()
-        if status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            return None
-        for parent in real.parents:
-            if parent.stat().st_mode & (stat.S_IWOTH | stat.S_ISVTX) == stat.S_IWOTH:
-                return None
-        return real if os.access(real, os.W_OK | os.X_OK) else None
-    except (OSError, RuntimeError):  # RuntimeError: circular links, before Python 3.13
-        return None
+
+    def __init__(self, function: Callable[..., Any], signatures: Sequence[Signature]) -> None:
+        functools.update_wrapper(self, function)
+        self.function, self.signatures = function, signatures
+        self._entries: dict[int, _Entry] = {}
+        self._engines: list[Any] = []  # they own the code
+
+    def __call__(self, *values: Any) -> Any:
+        index, words = self._words(values)
+        entry = self._entries.get(index) or self._load(index)
+        passed = (ctypes.c_int64 * max(len(words), 2))(*words)
+        entry(passed)
+        return self.signatures[index].results(passed[:2])
+
+    @property
+    def address(self) -> str:
+        """Module and name, as for :func:`load`."""
+        return f"{self.function.__module__}.{self.function.__name__}"
+
+    def is_compiled(self) -> bool:
+        """Return whether the kernel's files exist and are undamaged."""
+        names = (kernel_files.name_of(self.function, each, _OPTIONS) for each in self.signatures)
+        return all(kernel_files.read(name) is not None for name in names)
+
+    def load(self) -> None:
+        """Load the kernel for all signatures, and compile it if it has not been."""
+        for index in range(len(self.signatures)):
+            self._load(index)
+
+    def _words(self, values: tuple[Any, ...]) -> tuple[int, list[int]]:
+        """Return the signature that the values have, and their words."""
+        if len(self.signatures) == 1:
+            return 0, self.signatures[0].words(values)
+        *others, last = range(len(self.signatures))
+        for index in others:
+            try:
+                return index, self.signatures[index].words(values)
+            except TypeError:
+                continue
+        return last, self.signatures[last].words(values)
+
+    def _load(self, index: int) -> _Entry:
+        with _loading:
+            if index not in self._entries:
+                signature = self.signatures[index]
+                name = kernel_files.name_of(self.function, signature, _OPTIONS)
+                if (code := kernel_files.read(name)) is None:
+                    from numtok.kernel_numba import compile_kernel
+
+                    code = compile_kernel(self.function, signature, _OPTIONS, _ENTRY)
+                    kernel_files.write(name, code)
+                engine = _engine(code)
+                self._engines.append(engine)
+                entry = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_int64))
+                self._entries[index] = entry(engine.get_function_address(_ENTRY))
+            return self._entries[index]
 
 
-def _note(reason: str) -> None:
-    """Print once that kernels cannot be cached. Spawned workers print nothing, because their parent
-    does."""
-    if multiprocessing.parent_process() is None:
-        print(
-            "numtok: note: compiled kernels cannot be cached, so every start compiles them again: "
-            f"{reason}. Set NUMBA_CACHE_DIR to a private, writable folder",
-            file=sys.stderr,
-        )
+def _engine(code: bytes) -> Any:
+    """Return an engine that has loaded object code."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_default_triple().create_target_machine()
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    return engine
 
 
-def _choose() -> Path | None:
-    places = _candidates()
-    for candidate in places:
-        if (real := _private(candidate)) and (folder := _private(real / "kernels")):
-            return folder
-    _note(f"no folder among {', '.join(map(str, places))} is writable and private")
-    return None
+class Helper:
+    """A function that kernels call. Called from Python, it is compiled as well."""
+
+    def __init__(self, function: Callable[..., Any], options: Mapping[str, Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.function, self.options = function, options
+
+    def __call__(self, *values: Any) -> Any:
+        return self._compiled(*values)
+
+    @cached_property
+    def _compiled(self) -> Any:
+        from numtok.kernel_numba import compilable
+
+        return compilable(self.function, self.options)
+
+    @property
+    def _numba_type_(self) -> Any:
+        """The type by which numba knows this object: it reads this attribute of any global."""
+        from numtok.kernel_numba import type_of_compilable
+
+        return type_of_compilable(self._compiled)
 
 
-_folder = _choose()
+class Intrinsic:
+    """A function that generates LLVM code in the kernels that call it. It is defined as for
+    ``numba.extending.intrinsic``."""
+
+    options: Mapping[str, Any] = MappingProxyType({})
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+
+    def __call__(self, *values: Any) -> Any:
+        raise TypeError(f"{self.function.__name__} can only be called by kernels")
+
+    @cached_property
+    def _numba_type_(self) -> Any:
+        """The type by which numba knows this object."""
+        from numtok.kernel_numba import type_of_intrinsic
+
+        return type_of_intrinsic(self.function)
 
 
-def reads(dtype: Any) -> Any:
-    """Return the numba type of a contiguous array that a kernel only reads, such as a read-only
-    Arrow buffer."""
-    return types.Array(dtype, 1, "C", readonly=True)
+def kernel(signature: "Signature | Sequence[Signature]") -> Callable[[Callable[..., Any]], Kernel]:
+    """Return a decorator that declares a compiled function, for one signature or several."""
+    several = [signature] if isinstance(signature, Signature) else signature
+    return lambda function: Kernel(function, several)
 
 
-def writes(dtype: Any, axes: int = 1) -> Any:
-    """Return the numba type of a contiguous array with ``axes`` axes to which a kernel writes."""
-    return types.Array(dtype, axes, "C")
+def every_kernel() -> Iterator[Kernel]:
+    """Import all modules of the package that declare kernels, and yield their kernels."""
+    package = Path(__file__).parent
+    for path in sorted(package.rglob("*.py")):
+        if b"\n@kernel(" in path.read_bytes():
+            name = ".".join(path.relative_to(package.parent).with_suffix("").parts)
+            yield from (
+                value
+                for value in vars(pkgutil.resolve_name(name)).values()
+                if isinstance(value, Kernel) and value.function.__module__ == name
+            )
 
 
-def struct(kind: type[tuple[Any, ...]], **fields: Any) -> Any:
-    """Return the numba type of the NamedTuple ``kind``, given the numba type of each of its
-    fields."""
-    # In the order of the fields, because kernels take them by position.
-    ordered = kind(**fields)
-    return types.BaseTuple.from_types(ordered, kind)  # type: ignore[no-untyped-call]
+def load(address: str) -> None:
+    """Load the kernel at an address such as ``numtok.numerals.scan._scan``."""
+    declared = pkgutil.resolve_name(address)
+    assert isinstance(declared, Kernel)
+    declared.load()
+
+
+def inlined(function: Callable[..., Any]) -> Helper:
+    """Declare a function that is inlined into each kernel that calls it."""
+    # By default LLVM does not inline most of them, which halves the speed of the scanner.
+    return Helper(function, _OPTIONS | {"forceinline": True})
+
+
+def helper(function: Callable[..., Any]) -> Helper:
+    """Declare a function that kernels call. It is inlined only where LLVM expects a gain, which
+    keeps large kernels quick to compile."""
+    return Helper(function, _OPTIONS)
 
 
 def read_only(arrays: S) -> S:
@@ -189,68 +192,6 @@ def read_only(arrays: S) -> S:
     for view in views:
         view.flags.writeable = False
     return type(arrays)(*views)
-
-
-def _compile(function: Callable[..., Any], signature: Any, cache: bool) -> Callable[..., Any]:
-    compiled: Callable[..., Any] = numba.njit(signature, cache=cache, **_OPTIONS)(function)
-    return compiled
-
-
-def _compile_cached(
-    function: Callable[..., Any], signature: Any, folder: Path
-) -> Callable[..., Any] | None:
-    """Load a kernel from ``folder``, or compile it and save it there; None if that fails.
-
-    A damaged cache file, for example after a power failure, is discarded and rewritten.
-    """
-    before = _NUMBA_CONFIG.CACHE_DIR
-    # Set for each kernel: numba rereads its environment when it changes, and the cache of other
-    # packages' kernels in this process must not move.
-    _NUMBA_CONFIG.CACHE_DIR = str(folder / _key(function))
-    try:
-        try:
-            return _compile(function, signature, cache=True)
-        except Exception:  # unpickling a damaged file can raise nearly anything
-            _NUMBA_CACHE(function).flush()
-            return _compile(function, signature, cache=True)
-    except Exception:  # a full disk, a removed folder, or an error in the function itself
-        return None
-    finally:
-        _NUMBA_CONFIG.CACHE_DIR = before
-
-
-def kernel(signature: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator that compiles a function for one signature when its module is imported.
-
-    The compiled code is cached. Kernels do not check array bounds, so callers must check shapes.
-    Kernels release the GIL.
-    """
-
-    def compile_now(function: Callable[..., Any]) -> Callable[..., Any]:
-        global _folder
-        if _folder is not None and (ready := _compile_cached(function, signature, _folder)):
-            return ready
-        compiled = _compile(function, signature, cache=False)  # raises the function's own errors
-        if _folder is not None:
-            _note(f"the folder {_folder} is no longer readable and writable")
-            _folder = None
-        return compiled
-
-    return compile_now
-
-
-def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function that is inlined into each kernel that calls it."""
-    # By default LLVM does not inline most of them, which halves the speed of the scanner.
-    compiled: Callable[..., Any] = numba.njit(forceinline=True, **_OPTIONS)(function)
-    return compiled
-
-
-def helper(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function that kernels call. It is inlined only where LLVM expects a gain, which
-    keeps large kernels quick to compile."""
-    compiled: Callable[..., Any] = numba.njit(**_OPTIONS)(function)
-    return compiled
 
 
 @inlined
@@ -276,12 +217,14 @@ def hashed(data, begin, end, code):  # type: ignore[no-untyped-def]
     return code
 
 
-@_intrinsic
+@Intrinsic
 def word_at(typing_context, data, i):  # type: ignore[no-untyped-def]
     """Return the eight bytes starting at ``data[i]`` as a 64-bit word, regardless of alignment.
 
     The first byte is the lowest one, because numtok runs on little-endian machines.
     """
+    from llvmlite import ir
+    from numba import types
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -293,10 +236,12 @@ def word_at(typing_context, data, i):  # type: ignore[no-untyped-def]
     return types.uint64(data, types.int64), generate
 
 
-@_intrinsic
+@Intrinsic
 def leading_zeros(typing_context, a):  # type: ignore[no-untyped-def]
     """Return the number of zero bits above the highest set bit of a 64-bit word; 64 if the word is
     0."""
+    from llvmlite import ir
+    from numba import types
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 0))
@@ -304,10 +249,12 @@ def leading_zeros(typing_context, a):  # type: ignore[no-untyped-def]
     return types.uint64(types.uint64), generate
 
 
-@_intrinsic
+@Intrinsic
 def trailing_zeros(typing_context, a):  # type: ignore[no-untyped-def]
     """Return the number of zero bits below the lowest set bit of a 64-bit word; 64 if the word is
     0."""
+    from llvmlite import ir
+    from numba import types
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
@@ -315,10 +262,12 @@ def trailing_zeros(typing_context, a):  # type: ignore[no-untyped-def]
     return types.uint64(types.uint64), generate
 
 
-@_intrinsic
+@Intrinsic
 def copy_bytes(typing_context, out, o, data, i, count):  # type: ignore[no-untyped-def]
     """Copy ``data[i:i + count]`` to ``out[o:o + count]`` with ``memcpy``. The two regions must not
     overlap."""
+    from numba import types
+    from numba.core import cgutils
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         target, source = (

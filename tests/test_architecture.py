@@ -22,7 +22,8 @@ from tests.imports import ROOT, Source, cycle, edges, parsed, tree
 
 GROUND = (
     *("arrays", "config", "contracts", "declaration", "documents", "errors"),
-    *("files", "kernels", "machine", "names", "part_class", "plugins", "registry", "reports"),
+    *("files", "kernel_numba", "kernel_files", "kernel_types", "kernels", "machine", "names"),
+    *("part_class", "plugins", "registry", "reports"),
     *("row", "seeds", "setting_names", "setting_values", "stored_json", "version"),
 )
 #: Lowest first. Modules of one floor may import each other, floors import those below them.

@@ -8,25 +8,39 @@ import enum
 import errno
 import importlib
 import json
+import math
 import multiprocessing
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
-from itertools import product
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import numba.core.caching
-import numba.core.config
 import numpy as np
 import pytest
-from numba import int64
 from numba.core.errors import NumbaError
+from numpy.typing import NDArray
 
-from numtok import kernels
+from numtok import kernel_files
+from numtok.kernel_types import (
+    ScalarType,
+    boolean,
+    float64,
+    int32,
+    int64,
+    pair,
+    reads,
+    struct,
+    uint16,
+    uint32,
+    uint64,
+    void,
+    writes,
+)
+from numtok.kernels import Kernel, inlined, kernel
 from tests.cases import each
 from tests.messages import Says
 
@@ -37,26 +51,22 @@ NOTE = "numtok: note: compiled kernels cannot be cached"
 # With the kernel that is compiled soonest.
 PROBE = """
 import json, sys
-from numba.core import event
 
 def found():
     from numtok.data.reading.checksum import Checksum
     return list(Checksum().over(b"[1,-2.5] utf8"))
 
 if __name__ == "__main__":
-    with event.install_recorder("numba:compile") as recorder:
-        here = found()
-    from numtok.data.reading.checksum import _sums
-    stats = _sums.stats
+    here = found()
+    from numtok import kernel_files
     child = None
     if "--spawn" in sys.argv:
         import multiprocessing
         with multiprocessing.get_context("spawn").Pool(1) as pool:
             child = pool.apply(found)
     print(json.dumps({
-        "found": here, "child": child, "folder": stats.cache_path,
-        "hits": sum(stats.cache_hits.values()), "misses": sum(stats.cache_misses.values()),
-        "compiled": len(recorder.buffer),
+        "found": here, "child": child, "compiled": "numba" in sys.modules,
+        "folder": kernel_files.folder() and str(kernel_files.folder()),
     }))
 """
 WORDS = [int.from_bytes(part, "little") for part in (b"[1,-2.5]", b" utf8")]
@@ -108,15 +118,14 @@ def test_the_second_start_loads_from_the_chosen_folder_and_compiles_nothing(
     chosen = tmp_path / "made" / "here"
     report, errors = finish(start(probe, NUMBA_CACHE_DIR=str(chosen)))
     assert errors == ""
-    assert (report["hits"], report["misses"]) == (0, 1)
-    assert report["compiled"] > 0
+    assert report["compiled"]
     assert Path(report["folder"]).is_relative_to(chosen)
     kept = files_in(chosen)
-    assert {path.suffix for path in kept} == {".nbi", ".nbc"}
+    assert [path.name.partition("-")[0] for path in kept] == ["sums"]
 
     report, errors = finish(start(probe, NUMBA_CACHE_DIR=str(chosen)))
     assert errors == ""
-    assert (report["hits"], report["misses"], report["compiled"]) == (1, 0, 0)
+    assert not report["compiled"]
     assert files_in(chosen) == kept
 
 
@@ -144,41 +153,37 @@ def test_processes_that_start_together_in_a_fresh_folder_all_work(
     together = [start(probe, NUMBA_CACHE_DIR=str(chosen)) for _ in range(6)]
     assert [finish(process)[1] for process in together] == [""] * 6
     report, _ = finish(start(probe, NUMBA_CACHE_DIR=str(chosen)))
-    assert (report["hits"], report["misses"]) == (1, 0)
-    assert {path.suffix for path in files_in(chosen)} == {".nbi", ".nbc"}
+    assert not report["compiled"]
+    assert len(files_in(chosen)) == 1
 
 
 @pytest.mark.slow
 def test_every_kernel_of_numtok_is_loaded_at_the_second_start(tmp_path: Path) -> None:
     script = tmp_path / "every.py"
     script.write_text(
-        "import importlib, json, sys\n"
-        "from numba.core.registry import CPUDispatcher\n"
-        "for name in sys.argv[1:]: importlib.import_module(name)\n"
-        "every = {f'{f.__module__}.{f.__name__}': f for name in sys.argv[1:]\n"
-        "         for f in vars(sys.modules[name]).values() if isinstance(f, CPUDispatcher)}\n"
-        "stats = {name: f.stats for name, f in every.items() if f.stats.cache_path}\n"
-        f"print(json.dumps({{'found': {FOUND},\n"
-        "    'hits': sorted(n for n, s in stats.items() if s.cache_hits),\n"
-        "    'misses': sorted(n for n, s in stats.items() if s.cache_misses)}))\n"
+        "import json, sys\n"
+        "from numtok.kernels import every_kernel\n"
+        "compiled = {k.address: not k.is_compiled() for k in every_kernel()}\n"
+        "for k in every_kernel(): k.load()\n"
+        f"print(json.dumps({{'found': {FOUND}, 'numba': 'numba' in sys.modules,\n"
+        "    'compiled': compiled}))\n"
     )
-    modules = [
-        ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in files_with_kernels()
-    ]
-    first, _ = finish(start(script, *modules, NUMBA_CACHE_DIR=str(tmp_path / "cache")))
-    second, _ = finish(start(script, *modules, NUMBA_CACHE_DIR=str(tmp_path / "cache")))
-    assert "numtok.numerals.scan._scan" in first["misses"]
-    assert "numtok.numerals.decimals._read" in first["misses"]
-    assert second["hits"] == first["misses"]
-    assert second["misses"] == []
+    first, _ = finish(start(script, NUMBA_CACHE_DIR=str(tmp_path / "cache")))
+    second, _ = finish(start(script, NUMBA_CACHE_DIR=str(tmp_path / "cache")))
+    assert {"numtok.numerals.scan._scan", "numtok.numerals.decimals._read"} <= {*first["compiled"]}
+    assert all(first["compiled"].values()) and first["numba"]
+    assert second["compiled"].keys() == first["compiled"].keys()
+    assert not any(second["compiled"].values()) and not second["numba"]
 
 
 @pytest.mark.integration
 def test_a_disabled_compiler_is_refused_in_one_line(tmp_path: Path, says: Says) -> None:
+    """Where kernels have to be compiled."""
     (tmp_path / "a.jsonl").write_text('{"text": "1 of 2"}\n')
+    switches = {"NUMBA_DISABLE_JIT": "1", "NUMBA_CACHE_DIR": str(tmp_path / "empty")}
     ran = subprocess.run(
         [sys.executable, "-m", "numtok", "encode", "--scheme", "p10", "a.jsonl"],
-        env=os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(ROOT)},
+        env=os.environ | switches | {"PYTHONPATH": str(ROOT)},
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -200,8 +205,17 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture(autouse=True)
+def forgotten() -> Iterator[None]:
+    """The folder is chosen again in each test, and the note printed again."""
+    yield
+    kernel_files.folder.cache_clear()
+    kernel_files._note.cache_clear()
+
+
 def chosen_place() -> Path | None:
-    folder = kernels._choose()
+    kernel_files.folder.cache_clear()
+    folder = kernel_files.folder()
     return None if folder is None else folder.parent
 
 
@@ -232,9 +246,9 @@ def test_a_folder_inside_one_that_anyone_can_rename_in_is_refused(places: Path) 
     folder = shared / "deep" / "mine"
     folder.mkdir(parents=True, mode=0o700)
     shared.chmod(0o777)
-    assert kernels._private(folder) is None
+    assert kernel_files._private(folder) is None
     shared.chmod(0o1777)  # as /tmp
-    assert kernels._private(folder) == folder
+    assert kernel_files._private(folder) == folder
 
 
 def test_a_folder_or_link_of_another_user_is_refused_and_our_own_link_is_followed(
@@ -243,14 +257,14 @@ def test_a_folder_or_link_of_another_user_is_refused_and_our_own_link_is_followe
     folder, link = places / "mine", places / "link"
     folder.mkdir(mode=0o700)
     link.symlink_to(folder)
-    assert kernels._private(folder) == kernels._private(link) == folder
+    assert kernel_files._private(folder) == kernel_files._private(link) == folder
     us, values = os.getuid(), [*link.lstat()]
     values[4] = us + 1
     with monkeypatch.context() as patched:
         patched.setattr(Path, "lstat", lambda path: os.stat_result(values))
-        assert kernels._private(link) is None
+        assert kernel_files._private(link) is None
     monkeypatch.setattr(os, "getuid", lambda: us + 1)
-    assert kernels._private(folder) is None
+    assert kernel_files._private(folder) is None
 
 
 def test_what_cannot_be_a_folder_is_refused_without_an_error(places: Path) -> None:
@@ -258,17 +272,17 @@ def test_what_cannot_be_a_folder_is_refused_without_an_error(places: Path) -> No
     (places / "dangling").symlink_to(places / "absent")
     (places / "circle").symlink_to(places / "circle")
     for path in ("file", "file/below", "dangling", "circle", "circle/below"):
-        assert kernels._private(places / path) is None
+        assert kernel_files._private(places / path) is None
     assert not (places / "absent").exists()
 
 
 def test_trying_a_folder_leaves_nothing_in_it_and_a_read_only_one_is_refused(
     places: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert kernels._private(places / "mine") == places / "mine"
+    assert kernel_files._private(places / "mine") == places / "mine"
     assert list((places / "mine").iterdir()) == []
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    assert kernels._private(places / "mine") is None
+    assert kernel_files._private(places / "mine") is None
 
 
 def test_without_home_and_temporary_directory_there_is_no_cache_and_no_error(
@@ -285,17 +299,17 @@ def test_without_home_and_temporary_directory_there_is_no_cache_and_no_error(
     assert chosen_place() == private
     assert private.stat().st_mode & 0o777 == 0o700
     monkeypatch.setattr(tempfile, "gettempdir", fail(FileNotFoundError("no temporary directory")))
-    assert kernels._choose() is None
+    assert chosen_place() is None
     assert capsys.readouterr().err.startswith(NOTE)
 
 
 def test_a_spawned_worker_leaves_the_note_to_its_parent(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], says: Says
 ) -> None:
-    kernels._note("here")
+    kernel_files._note("here")
     says(capsys.readouterr().err, NOTE, "here", "Set NUMBA_CACHE_DIR")
     monkeypatch.setattr(multiprocessing, "parent_process", lambda: "a process")
-    kernels._note("here")
+    kernel_files._note("here")
     assert capsys.readouterr().err == ""
 
 
@@ -313,22 +327,19 @@ def thrice(x: int) -> int:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder as the cache of this process."""
-    monkeypatch.setattr(kernels, "_folder", tmp_path)
+    monkeypatch.setattr(kernel_files, "folder", lambda: tmp_path)
     return tmp_path
 
 
-def compiled(function: Callable[[int], int]) -> Any:
-    return kernels.kernel(int64(int64))(function)
+def compiled(function: Callable[[int], int]) -> Kernel:
+    return kernel(int64(int64))(function)
 
 
-def loaded(dispatcher: Any) -> bool:
+def loaded(declared: Kernel) -> bool:
     """True if it came from the cache, False if it was compiled and put there."""
-    hits, misses = (
-        sum(counts.values())
-        for counts in (dispatcher.stats.cache_hits, dispatcher.stats.cache_misses)
-    )
-    assert hits + misses == 1
-    return bool(hits)
+    there = declared.is_compiled()
+    declared.load()
+    return there
 
 
 @pytest.mark.integration
@@ -340,14 +351,13 @@ def test_a_damaged_file_of_the_cache_is_written_again_as_is_a_lost_folder(
         assert loaded(compiled(twice))
         shutil.rmtree(folder)
     assert not loaded(compiled(twice))
-    for suffix, damage in product([".nbi", ".nbc"], [b"", b"\0" * 4096, b"half"]):
-        (path,) = folder.rglob(f"*{suffix}")
+    for damage in (b"", b"\0" * 4096, b"half"):
+        (path,) = folder.iterdir()
         path.write_bytes(path.read_bytes()[:-40] if damage == b"half" else damage)
         again = compiled(twice)
-        assert again(21) == 42, (suffix, damage)
-        assert not loaded(again), (suffix, damage)
-        assert loaded(compiled(twice)), (suffix, damage)
-        assert capsys.readouterr().err == "", (suffix, damage)
+        assert not loaded(again) and again(21) == 42, damage
+        assert loaded(compiled(twice)), damage
+        assert capsys.readouterr().err == "", damage
 
 
 def test_a_full_disk_costs_the_cache_and_one_note_but_not_the_run(
@@ -356,12 +366,13 @@ def test_a_full_disk_costs_the_cache_and_one_note_but_not_the_run(
     def full(*ignored: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(numba.core.caching.IndexDataCacheFile, "_save_data", full)
+    monkeypatch.setattr(os, "replace", full)
     assert compiled(twice)(21) == 42
     assert compiled(thrice)(14) == 42
     told = capsys.readouterr().err
     says(told, NOTE, str(folder), "Set NUMBA_CACHE_DIR")
     assert told.count("\n") == 1
+    assert list(folder.iterdir()) == []
 
 
 def test_a_fault_of_the_function_itself_is_raised_without_a_note(
@@ -371,33 +382,104 @@ def test_a_fault_of_the_function_itself_is_raised_without_a_note(
         return x + "one"  # type: ignore[operator]
 
     with pytest.raises(NumbaError):
-        compiled(wrong)
+        compiled(wrong)(1)
     assert capsys.readouterr().err == ""
-    assert kernels._folder == folder
+    assert list(folder.iterdir()) == []
 
 
-def test_kernels_go_to_our_folder_and_those_of_other_packages_do_not(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config: Any = numba.core.config
-    before = config.CACHE_DIR
-    assert Path(compiled(twice).stats.cache_path).is_relative_to(folder)
-    assert before == config.CACHE_DIR
-    monkeypatch.setenv("NUMBA_OF_SOMEONE_ELSE", "1")  # numba reads all its settings again
-    assert Path(compiled(thrice).stats.cache_path).is_relative_to(folder)
-    assert Path(compiled(twice).stats.cache_path).is_relative_to(folder)
-    assert before == config.CACHE_DIR
+def test_a_kernel_that_needs_a_library_is_refused(folder: Path) -> None:
+    """What it calls would not exist where it is loaded without numba."""
+
+    def power(x):  # type: ignore[no-untyped-def]
+        return math.ldexp(x, 3)
+
+    with pytest.raises(TypeError, match="cannot call numba_ldexp"):
+        kernel(float64(float64))(power)(1.0)
+
+
+# --- what goes in and out -----------------------------------------------------------------------
+
+
+class _Pair(NamedTuple):
+    """Two arrays, as a kernel takes them together."""
+
+    numbers: NDArray[np.float64]
+    table: NDArray[np.int64]
+
+
+_RECORD = np.dtype([("a", np.int64), ("b", np.float64)], align=True)
+
+
+def test_every_type_goes_in_and_comes_out(folder: Path) -> None:
+    def first(x):  # type: ignore[no-untyped-def]
+        return x
+
+    extremes: list[tuple[ScalarType, Any]] = [
+        *((int64, x) for x in (-(2**63), -1, 2**63 - 1)),
+        *((uint64, x) for x in (0, 2**64 - 1)),
+        *((int32, x) for x in (-(2**31), 2**31 - 1)),
+        *((boolean, x) for x in (True, False)),
+        *((float64, x) for x in (-0.0, 5e-324, float("inf"), -1.5)),
+    ]
+    kernels = {of: kernel(of(of))(first) for of in {of for of, _ in extremes}}
+    for of, x in extremes:
+        returned = kernels[of](x)
+        assert (returned, type(returned)) == (x, type(x))
+        assert math.copysign(1, returned) == math.copysign(1, x)
+
+
+def test_arrays_of_records_of_two_axes_and_in_a_tuple_are_read_and_written(folder: Path) -> None:
+    def fill(pair, records, out):  # type: ignore[no-untyped-def]
+        scratch = np.zeros(3, np.int64)  # memory of the kernel's own
+        for k in range(len(out)):
+            scratch[k] = pair.table[k, 1]
+            out[k] = pair.numbers[k] + scratch[k] + records[k].a
+            records[k].b = out[k]
+        return len(out), len(records)
+
+    signature = pair(int64)(
+        struct(_Pair, numbers=reads(float64), table=writes(int64, 2)), writes(_RECORD),
+        writes(float64),
+    )  # fmt: skip
+    numbers, table = np.array([0.5, 1.5, 2.5]), np.arange(6).reshape(3, 2)
+    numbers.flags.writeable = False
+    records, out = np.array([(10, 0.0), (20, 0.0), (30, 0.0)], _RECORD), np.empty(3)
+    assert kernel(signature)(fill)(_Pair(numbers, table), records, out) == (3, 3)
+    assert out.tolist() == records["b"].tolist() == [11.5, 24.5, 37.5]
+
+
+def test_an_argument_of_another_type_is_refused_before_the_kernel_sees_it(folder: Path) -> None:
+    def total(values, out):  # type: ignore[no-untyped-def]
+        out[0] = values[0]
+
+    declared = kernel(void(reads(float64), writes(float64)))(total)
+    good, frozen = np.zeros(4), np.zeros(4)
+    frozen.flags.writeable = False
+    declared(frozen, good)
+    for values, out in (
+        (np.zeros(4, np.float32), good),
+        (np.zeros(8)[::2], good),
+        (np.zeros((2, 2)), good),
+        ([0.0], good),
+        (good, frozen),
+    ):
+        with pytest.raises(TypeError, match="a kernel needs"):
+            declared(values, out)
+    with pytest.raises(ValueError, match="shorter"):
+        declared(good)
+
+
+def test_of_several_signatures_the_one_of_the_arguments_is_chosen(folder: Path) -> None:
+    def size(out):  # type: ignore[no-untyped-def]
+        return out.itemsize
+
+    declared = kernel([int64(writes(of)) for of in (uint16, uint32)])(size)
+    assert [declared(np.zeros(1, kind)) for kind in (np.uint16, np.uint32)] == [2, 4]
+    with pytest.raises(TypeError, match="uint32"):
+        declared(np.zeros(1, np.uint8))
 
 
 # --- what the cache is keyed by ----------------------------------------------------------------
-
-
-def files_with_kernels() -> list[Path]:
-    return [
-        path
-        for path in sorted((ROOT / "numtok").rglob("*.py"))
-        if b"from numtok.kernels import" in path.read_bytes()
-    ]
 
 
 def adding(folder: Path, monkeypatch: pytest.MonkeyPatch, step: int) -> Callable[[int], int]:
@@ -424,15 +506,18 @@ def test_a_kernel_is_compiled_again_after_a_constant_of_another_file_changed(
     assert again(1) == 3 and loaded(again)
 
 
+SIGNATURE = int64(int64)
+
+
 def key(
     step: str = "2", table: str = "[1, 2]", helper: str = "x + STEP", body: str = "helper(x)"
 ) -> str:
     """The cache key of a kernel that calls a function with constants, each from elsewhere."""
     called = {"STEP": eval(step), "TABLE": np.array(eval(table))}
     exec(f"def helper(x, table=None):\n    return {helper} + TABLE[0]", called)
-    calling: dict[str, Any] = {"helper": kernels.inlined(called["helper"])}
+    calling: dict[str, Any] = {"helper": inlined(called["helper"])}
     exec(f"def total(x):\n    return {body}", calling)
-    return kernels._key(calling["total"])
+    return kernel_files.name_of(calling["total"], SIGNATURE, {})
 
 
 def test_the_key_covers_the_code_and_the_constants_of_all_functions_that_are_called() -> None:
@@ -443,9 +528,9 @@ def test_the_key_covers_the_code_and_the_constants_of_all_functions_that_are_cal
     assert key() == keys[0]
 
 
-@each("constant", [enum.Enum("Kind", "A B"), kernels, {"A": 1}])
+@each("constant", [enum.Enum("Kind", "A B"), kernel_files, {"A": 1}])
 def test_a_global_that_the_key_cannot_cover_is_refused(constant: Any) -> None:
     names: dict[str, Any] = {"constant": constant}
     exec("def total(x):\n    return constant", names)
     with pytest.raises(TypeError, match="cache key"):
-        kernels._key(names["total"])
+        kernel_files.name_of(names["total"], SIGNATURE, {})

@@ -5,6 +5,7 @@ check.py     numtok check
 compare.py   numtok compare
 demo.py      numtok demo
 diagnose.py  numtok diagnose
+doctor.py    numtok doctor
 encode.py    numtok encode
 eval.py      numtok eval
 explain.py   numtok explain

@@ -35,7 +35,7 @@ PANELS: Mapping[str, Sequence[str]] = {
     "Pipeline": ("encode", "train", "eval", "predict"),
     "Analyze": ("report", "compare", "diagnose", "probe", "figure", "score", "fidelity"),
     "Scale": ("sweep", "export", "check"),
-    "Store": ("ls", "show", "lineage", "verify", "rm", "gc"),
+    "Store": ("ls", "show", "lineage", "verify", "rm", "gc", "doctor"),
 }
 _Row = tuple[str, str, str]  # the term, its help, and the note in parentheses
 

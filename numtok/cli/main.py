@@ -305,8 +305,12 @@ def _run() -> int:
         called, rest = _called(words)
         config = Config()
         if called is not None:
-            config = load(Path())
-            add_plugin_folders(config.plugins)
+            try:
+                config = load(Path())
+                add_plugin_folders(config.plugins)
+            except NumtokError:
+                if called != "doctor":  # which reports the error among others
+                    raise
             if _wants_help(rest) and _help_of_parts(called, rest):
                 return 0
         command = typer.main.get_command(build(words, config.commands))

@@ -19,16 +19,24 @@ def command(
             metavar="N", min=1, help="Number of random files to read per artifact (default all)"
         ),
     ] = None,
+    deep: Annotated[
+        bool,
+        typer.Option(
+            "--deep", help="Decode encoded data too, and report rows that do not match their tokens"
+        ),
+    ] = False,
     json: OneJsonOption = False,
 ) -> None:
     """Check that artifacts are not damaged.
 
     Reads all files, or a random sample of them with --sample, and compares their digests with those
-    recorded when the artifact was written.
+    recorded when the artifact was written. With --deep, also decodes all encoded data.
 
     Example: numtok verify era5-p1000
     """
+    from numtok.encoding.decoded_shards import differences
     from numtok.errors import NegativeVerdict
+    from numtok.store.artifact import ENCODED
     from numtok.store.verification import verify
 
     store = open_store(context)
@@ -36,6 +44,8 @@ def command(
     listed, files, size, problems = 0, 0, 0, []
     for artifact in artifacts:
         check = verify(artifact, sample)
+        if deep and artifact.kind == ENCODED:
+            check.problems += differences(artifact)
         listed += check.listed
         files, size = files + check.files, size + check.bytes
         problems += [{"ref": artifact.ref, "problem": text} for text in check.problems]

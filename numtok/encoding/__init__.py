@@ -9,6 +9,7 @@ byte_alphabet.py    bytes as printable characters, as in GPT-2's tokenizer
 channel.py          numbers as input to schemes and as targets for value heads; inexact numbers
 codec.py            conversion of texts with numbers to tokens, and back
 dataset.py          one split of encoded data, in memory or memory-mapped
+decoded_shards.py   decoding of shards, to find rows that do not match their tokens
 dataset_folder.py   export of encoded data as a folder for ``datasets.load_dataset``
 fit_codec.py        fitting of the text tokenizer, normalizer and scheme to the train split
 grammar.py          well-formed token sequences in a scheme, and lists of all its numbers

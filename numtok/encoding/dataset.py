@@ -223,7 +223,7 @@ def _columns(
     with ExitStack() as stack:
         for array in flat.values():
             stack.callback(array.close)
-        for columns in _groups(shards, ids):
+        for columns in checked_groups(shards, ids):
             for name, values in columns.items():
                 if pa.types.is_list(values.type):
                     if name in counts:
@@ -354,12 +354,14 @@ def _kind_of_more(name: str) -> "pa.DataType | None":
     return pa.string() if name.startswith(GROUP) or name == CLUSTER else None
 
 
-def _groups(shards: Sequence[Path], ids: TokenIds) -> "Iterator[dict[str, pa.Array[Any]]]":
+def checked_groups(
+    shards: Sequence[Path], ids: TokenIds, unused: Sequence[str] = _UNUSED
+) -> "Iterator[dict[str, pa.Array[Any]]]":
     """Yield the checked columns of each row group of shards, without unused columns."""
     first: list[str] | None = None
     for path in shards:
         with opened_shard(path, ids) as file:
-            names = [name for name in file.schema_arrow.names if name not in _UNUSED]
+            names = [name for name in file.schema_arrow.names if name not in unused]
             if names != (first := first or names):
                 raise damaged(path, f"its columns differ from those of {shards[0].name}")
             for group in range(file.metadata.num_row_groups):

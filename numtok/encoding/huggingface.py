@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from numtok.arrays import Int32s, UInt8s, UInt32s, ranges
 
@@ -50,6 +49,8 @@ def encode_texts(tokenizer: "Tokenizer", data: UInt8s, bounds: Int32s) -> tuple[
 
     Raises :class:`Panicked` if the library panics.
     """
+    import pyarrow as pa  # schemes and tokenizers are described without it
+
     column = pa.StringArray.from_buffers(len(bounds) - 1, pa.py_buffer(bounds), pa.py_buffer(data))
     distinct = column.dictionary_encode()
     ids = [np.empty(0, np.uint32)]

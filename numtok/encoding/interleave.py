@@ -5,9 +5,9 @@ They are in a separate module, so that decoding does not need numba.
 """
 
 import numpy as np
-from numba import int32, int64, uint8, uint16, uint32, void
 
-from numtok.kernels import byte_at, inlined, kernel, reads, writes
+from numtok.kernel_types import int32, int64, reads, uint8, uint16, uint32, void, writes
+from numtok.kernels import byte_at, inlined, kernel
 
 _KEYWORDS = np.frombuffer(b"\3NUM \3PAD \3END \4MASK", np.uint8).reshape(4, 5)  # length, bytes
 _OPEN, _BACKSLASH = ord("["), ord("\\")

@@ -7,11 +7,11 @@ the rows are divided into units of work. A sample consists of the numbers with t
 from typing import Any
 
 import numpy as np
-from numba import boolean, int32, types, uint8, uint64
 
 from numtok.arrays import UInt64s
 from numtok.encoding.texts import Texts
-from numtok.kernels import hashed, inlined, kernel, read_only, reads, struct, writes
+from numtok.kernel_types import boolean, int32, reads, struct, uint8, uint64, void, writes
+from numtok.kernels import hashed, inlined, kernel, read_only
 from numtok.numerals.column import Numerals
 from numtok.numerals.find import Offsets, Spans
 from numtok.numerals.literals import Significands
@@ -65,7 +65,7 @@ def goes_on(data, end, before, start, stop):  # type: ignore[no-untyped-def]
     return stop - start == 3 or before == 0 or data[before - 1] != _COMMA
 
 
-@kernel(types.void(TEXTS, TEXTS, SPANS, SIGNIFICANDS, writes(uint64)))
+@kernel(void(TEXTS, TEXTS, SPANS, SIGNIFICANDS, writes(uint64)))
 def _codes(ids, texts, spans, significands, codes):  # type: ignore[no-untyped-def]
     """Hash each row by its id, its numbers, and the text before each number. The id is not enough,
     because ids may repeat."""
@@ -88,7 +88,7 @@ def _codes(ids, texts, spans, significands, codes):  # type: ignore[no-untyped-d
         first = last
 
 
-@kernel(types.void(reads(uint64), reads(int32), writes(uint64)))
+@kernel(void(reads(uint64), reads(int32), writes(uint64)))
 def _keys(codes, counts, keys):  # type: ignore[no-untyped-def]
     n = 0
     for row in range(len(codes)):

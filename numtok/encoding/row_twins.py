@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import int32, int64, uint8, uint64, void
 
 from numtok.arrays import UInt64s
 from numtok.data.reading.rows import Categories
@@ -17,7 +16,8 @@ from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.row_keys import hash_word
 from numtok.encoding.targets import ResolvedTargets
 from numtok.encoding.texts import Texts
-from numtok.kernels import HASH_START, byte_at, inlined, kernel, reads, writes
+from numtok.kernel_types import int32, int64, reads, uint8, uint64, void, writes
+from numtok.kernels import HASH_START, byte_at, inlined, kernel
 from numtok.numerals.find import Spans
 
 TWINS = "twins_"  # prefix of counts in the manifest, followed by the split

@@ -72,7 +72,9 @@ def segments_of(texts: Texts, spans: Spans, marks: Int32s | None) -> Segments:
     if len(spans.starts) and np.diff(texts.rows).max(initial=0) > CHUNK:
         nearest = np.searchsorted(spans.starts, np.arange(0, texts.rows[-1], CHUNK))
         cuts.append(spans.starts[np.minimum(nearest, len(spans.starts) - 1)])
-    bounds = np.unique(np.concatenate(cuts)).astype(np.int32)
+    # Not np.unique, which imports numpy.ma: a tenth of the time of a small encode.
+    ordered = np.sort(np.concatenate(cuts))
+    bounds = ordered[np.append(True, ordered[1:] != ordered[:-1])].astype(np.int32)
     limits = texts.rows[np.searchsorted(texts.rows, bounds[:-1], side="right")]
     counts = np.diff(np.searchsorted(spans.starts, bounds)).astype(np.int32)
     return Segments(

@@ -3,15 +3,17 @@
 import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from numtok.arrays import Int32s, UInt8s
 from numtok.errors import DataError
 from numtok.numerals.find import Spans, find
 from numtok.numerals.policy import NumeralPolicy
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _ESCAPED = re.compile(r"(\[\\*)\\(?=NUM|PAD|END|MASK)")
 
@@ -33,6 +35,8 @@ class Texts(NamedTuple):
         Raises DataError if the input is anything else, contains a null, or has more than 2 GiB of
         text.
         """
+        import pyarrow as pa  # schemes are described without it
+
         column = _string_column(texts)
         if not len(column):
             return cls(np.empty(0, np.uint8), np.zeros(1, np.int32))
@@ -96,6 +100,8 @@ def offsets(counts: Int32s) -> Int32s:
 
 def _string_column(texts: "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[str]") -> Any:
     """Convert texts to one Arrow array, string or large_string, without nulls."""
+    import pyarrow as pa
+
     column: Any = texts
     name = getattr(texts, "name", None)  # columns of data frames have one
     of = f"column {name!r}: " if isinstance(name, str) and name else ""
@@ -127,6 +133,8 @@ def _string_column(texts: "pa.Array[Any] | pa.ChunkedArray[Any] | Iterable[str]"
 
 def _arrow_column(texts: Any, of: str) -> Any:
     """Convert texts to an Arrow array of any type."""
+    import pyarrow as pa
+
     if isinstance(texts, str | bytes):
         raise DataError("texts must be a list or a column of strings (got one string). Use [text]")
     if hasattr(texts, "columns"):

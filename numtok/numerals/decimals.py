@@ -9,20 +9,14 @@ that neither method decides (more than 19 digits, close to a tie) are read with 
 0.1435 is a tie, although the nearest float is not.
 """
 
-import math
-from typing import Any
-
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
-from numba import boolean, float64, int32, int64, types, uint8, uint64, void
-from numba.extending import intrinsic
 
 from numtok.arrays import Floats, Int32s, Ints, UInt8s, UInt64s
-from numtok.kernels import byte_at, inlined, kernel, leading_zeros, reads, writes
+from numtok.kernel_types import boolean, float64, int32, int64, reads, uint8, uint64, void, writes
+from numtok.kernels import Intrinsic, byte_at, inlined, kernel, leading_zeros
 from numtok.numerals._eight import digits_end, eight_digits, value_of_digits
 from numtok.numerals.literals import Significands, value_of
 
-_intrinsic: Any = intrinsic  # numba's own annotation drops the wrong argument
 _SMALLEST, _LARGEST = -342, 308  # smaller powers of ten give 0, larger ones infinity
 # Same as in literals.py, but repeated here: cached kernels do not detect changes of constants in
 # other files.
@@ -59,9 +53,11 @@ _TEN_WORD = np.uint64(10)
 _HALF = 0.5 + 1e-9  # of a unit; a value exactly half a unit off may still be written as the number
 
 
-@_intrinsic
+@Intrinsic
 def _high_word(typing_context, a, b):  # type: ignore[no-untyped-def]
     """Return the upper 64 bits of a 64 x 64 bit product."""
+    from llvmlite import ir  # type: ignore[import-untyped]
+    from numba import types
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         wide = ir.IntType(128)
@@ -72,8 +68,11 @@ def _high_word(typing_context, a, b):  # type: ignore[no-untyped-def]
     return types.uint64(types.uint64, types.uint64), generate
 
 
-@_intrinsic
+@Intrinsic
 def _as_float(typing_context, a):  # type: ignore[no-untyped-def]
+    from llvmlite import ir
+    from numba import types
+
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         return builder.bitcast(arguments[0], ir.DoubleType())
 
@@ -347,6 +346,12 @@ def _split(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def _float_power(exponent):  # type: ignore[no-untyped-def]
+    """Return 2^exponent, for the exponent of a normal float64."""
+    return _as_float(np.uint64(exponent + 1023) << np.uint64(52))
+
+
+@inlined
 def _units_off(value, w, q):  # type: ignore[no-untyped-def]
     """Return how far a float64 is above w * 10^q, with w of at most 19 digits, in units of 10^q.
     Small differences are accurate to 1e-11, enough to decide whether the last digit is right."""
@@ -357,7 +362,9 @@ def _units_off(value, w, q):  # type: ignore[no-untyped-def]
     rest = np.float64(_FIVE_HIGH[q - _SMALLEST] & _LOW_ELEVEN)
     rest += np.float64(_FIVE_LOW[q - _SMALLEST]) * 2.0**-64
     most, few = np.float64(w & ~_LOW_ELEVEN), np.float64(w & _LOW_ELEVEN)
-    scaled = math.ldexp(value, 63 - _power_of_two(q))
+    # In two steps, because the power of two alone may exceed float64.
+    exponent = np.int64(63 - _power_of_two(q))
+    scaled = value * _float_power(exponent >> 1) * _float_power(exponent - (exponent >> 1))
     product = most * power
     most_high, most_low = _split(most)
     power_high, power_low = _split(power)

@@ -6,10 +6,10 @@ except for a leading U+2212.
 """
 
 import numpy as np
-from numba import boolean, int32, int64, uint8
 
 from numtok.arrays import Int32s, UInt8s
-from numtok.kernels import byte_at, inlined, kernel, reads, writes
+from numtok.kernel_types import boolean, int32, int64, reads, uint8, writes
+from numtok.kernels import byte_at, inlined, kernel
 from numtok.numerals._eight import digits_end, next_digit
 from numtok.numerals._identifiers import (
     hash_end,

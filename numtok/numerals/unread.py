@@ -11,10 +11,10 @@ from typing import Annotated
 
 import msgspec
 import numpy as np
-from numba import int32, int64, uint8
 
 from numtok.arrays import Int32s, UInt8s
-from numtok.kernels import byte_at, kernel, reads, writes
+from numtok.kernel_types import int32, int64, reads, uint8, writes
+from numtok.kernels import byte_at, kernel
 from numtok.numerals._eight import digits_end, next_digit_or_high
 from numtok.numerals._identifiers import other_digit_at
 from numtok.numerals.scan import is_digit_byte

@@ -1,6 +1,7 @@
 """The stages of the pipeline. Each reads artifacts or files, then writes or returns a result.
 
 compare.py   comparison of reports on one test set: seeds, paired differences, requirements
+doctor.py    checks of the installation, the working folder and the store
 encode.py    encoding of texts as shards of tokens
 errors.py    analysis of errors in the sign, mantissa and exponent of predictions
 eval.py      evaluation of a model on a split, as a report

@@ -20,7 +20,6 @@ from numtok.numerals.column import Numerals
 from numtok.numerals.find import find
 from numtok.numerals.literals import plain_literal
 from numtok.numerals.policy import NumeralPolicy
-from numtok.numerals.proposals import policy_for
 
 _BARE = "not fitted yet"
 _WORDS = ("nan", "inf", "-inf")  # values that texts do not contain
@@ -50,9 +49,8 @@ def run(number: str, specs: tuple[str, ...], policy: NumeralPolicy) -> list[Expl
     ('-', '602', 'E-1')
     """
     numerals = _numerals(number, policy)
-    every = [name for name in SCHEMES if not SCHEMES.required(name)]
-    schemes = [scheme_of(spec) for spec in specs or every]
-    return [_written(scheme, numerals) for scheme in schemes]
+    chosen = specs or [name for name in SCHEMES if not SCHEMES.required(name)]
+    return [_written(scheme_of(spec), numerals) for spec in chosen]
 
 
 def _numerals(number: str, policy: NumeralPolicy) -> Numerals:
@@ -63,6 +61,8 @@ def _numerals(number: str, policy: NumeralPolicy) -> Numerals:
     starts, ends = spans.starts, spans.ends
     if len(starts) != 1 or (starts[0], ends[0]) != (0, len(data)):
         literals = [data[a:b].tobytes().decode() for a, b in zip(starts, ends, strict=True)]
+        from numtok.numerals.proposals import policy_for  # needs the kernels of all notations
+
         other = policy_for(number)
         remedy = "See docs/NUMERALS.md"
         if other is not None:

@@ -1,6 +1,7 @@
 """Sweeps: grids of settings for which models are trained, evaluated and compared.
 
 baseline_rows.py  predictions of a baseline for the records of a file
+demo.py         the demo: every scheme on a sample, three schemes on arithmetic
 file.py         the sweep file: tables of options, in which a list is an axis
 plan.py         the points on a sweep's axes
 race/           races: search for the best encoding of a data set within a time budget

@@ -42,6 +42,7 @@ COMMANDS = (
     "show m",
     "lineage m",
     "verify m",
+    "doctor",
     "gc --dry-run",
     "schemes",
     "explain 1.5",

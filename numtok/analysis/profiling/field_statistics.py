@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import boolean, float64, from_dtype, int32, int64, types, uint64
 from numpy.typing import NDArray
 
 from numtok.arrays import Floats, Ints
 from numtok.encoding.normalizers.base import Moments
 from numtok.encoding.row_keys import ANYTHING, KEPT, SPANS, TEXTS, goes_on, hash_word
 from numtok.encoding.texts import Texts
-from numtok.kernels import inlined, kernel, read_only, reads, struct, writes
+from numtok.kernel_types import boolean, float64, int32, int64, reads, struct, uint64, void, writes
+from numtok.kernels import inlined, kernel, read_only
 from numtok.numerals.column import Numerals
 from numtok.numerals.decimals import count_digits
 from numtok.numerals.find import Spans
@@ -126,7 +126,7 @@ _NUMBERS = struct(
     exponents=reads(int32), negative=reads(boolean), more=reads(boolean),
 )  # fmt: skip
 _TALLIES = struct(
-    _Tallies, fields=writes(from_dtype(_TALLY)), digits=writes(int64, 2), decimals=writes(int64, 2),
+    _Tallies, fields=writes(_TALLY), digits=writes(int64, 2), decimals=writes(int64, 2),
     decades=writes(int64, 2), keys=writes(uint64, 2), times=writes(int64, 2),
 )  # fmt: skip
 
@@ -180,7 +180,11 @@ def _shrink(keys, times):  # type: ignore[no-untyped-def]
             counts[n] = times[k]
             n += 1
             times[k] = 0
-    limit = np.sort(hashes)[KEPT - 1]
+    limit = np.uint64(0)  # the hash with KEPT - 1 smaller ones: bit by bit, the highest first
+    for k in range(64):
+        higher = limit | (np.uint64(1) << np.uint64(63 - k))
+        if np.sum(hashes < higher) < KEPT:
+            limit = higher
     for k in range(_FULL):
         if hashes[k] <= limit:
             index = np.int64(hashes[k] & np.uint64(_ROOM - 1))
@@ -210,7 +214,7 @@ def _count_distinct(tallies, field, key):  # type: ignore[no-untyped-def]
             tally.used = KEPT
 
 
-@kernel(types.void(TEXTS, SPANS, _NUMBERS, int64, _TALLIES))
+@kernel(void(TEXTS, SPANS, _NUMBERS, int64, _TALLIES))
 def _tally(texts, spans, numbers, row, tallies):  # type: ignore[no-untyped-def]
     """Count the numbers of some rows; ``row`` is 1 more than the number of rows before them."""
     first = np.int64(0)

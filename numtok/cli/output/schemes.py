@@ -168,6 +168,13 @@ def scheme_parts(spec: str) -> Iterator[Part]:
     yield Verbatim([f"next: numtok encode --scheme {spec} DATA"])
 
 
+def example_of(spec: str) -> str:
+    """Return :data:`EXAMPLE` as a scheme writes it: tokens, and a value if it has a channel."""
+    (written,), _ = explained(EXAMPLE, [spec])
+    value = "" if written.channel is None else f" and {_channel(written)}"
+    return f"{_tokens(written.tokens)}{value}"
+
+
 # --- numtok explain ----------------------------------------------------------------------------
 
 

@@ -8,10 +8,10 @@ against deliberate manipulation.
 from typing import NamedTuple
 
 import numpy as np
-from numba import types, uint8, uint64
 
 from numtok.errors import DataError
-from numtok.kernels import byte_at, inlined, kernel, reads, word_at
+from numtok.kernel_types import pair, reads, uint8, uint64
+from numtok.kernels import byte_at, inlined, kernel, word_at
 
 
 class Stamp(NamedTuple):
@@ -59,7 +59,7 @@ def _bytewise(data, begin, end, offset, total, weighted):  # type: ignore[no-unt
     return offset, total, weighted
 
 
-@kernel(types.UniTuple(uint64, 2)(reads(uint8), uint64, uint64, uint64))  # type: ignore[no-untyped-call]
+@kernel(pair(uint64)(reads(uint8), uint64, uint64, uint64))
 def _sums(data, offset, total, weighted):  # type: ignore[no-untyped-def]
     head = min(np.int64(len(data)), np.int64(-offset & np.uint64(7)))
     words = (len(data) - head) >> 3

@@ -9,21 +9,10 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numba import boolean, int32, int64, types, uint8, uint64, void
 from numpy.typing import NDArray
 
-from numtok.kernels import (
-    HASH_START,
-    byte_at,
-    has_byte,
-    hashed,
-    inlined,
-    kernel,
-    reads,
-    repeat,
-    word_at,
-    writes,
-)
+from numtok.kernel_types import boolean, int32, int64, pair, reads, uint8, uint64, void, writes
+from numtok.kernels import HASH_START, byte_at, has_byte, hashed, inlined, kernel, repeat, word_at
 from numtok.row import Row
 
 _NEWLINE, _QUOTE, _BACKSLASH, _COLON = ord("\n"), ord('"'), ord("\\"), ord(":")
@@ -137,7 +126,7 @@ def _hash_names(names, bounds, codes):  # type: ignore[no-untyped-def]
 
 
 @kernel(
-    types.UniTuple(int64, 2)(  # type: ignore[no-untyped-call]
+    pair(int64)(
         reads(uint8), reads(uint8), reads(int32), reads(uint64),
         writes(int64), writes(int64), writes(int32), writes(boolean), writes(int32), writes(int32),
     )

@@ -6,11 +6,11 @@ Like the functions in ``values``, they only read common forms of JSON and return
 from typing import NamedTuple
 
 import numpy as np
-from numba import boolean, int32, int64, uint8
 from numpy.typing import NDArray
 
 from numtok.data.reading.values import Values, after, after_space, integer, string_end
-from numtok.kernels import byte_at, inlined, kernel, reads, writes
+from numtok.kernel_types import boolean, int32, int64, reads, uint8, writes
+from numtok.kernels import byte_at, inlined, kernel
 
 _QUOTE = ord('"')
 _OPEN, _CLOSE, _COLON, _COMMA, _SPACE = ord("{"), ord("}"), ord(":"), ord(","), ord(" ")

@@ -8,9 +8,9 @@ other forms, which are read more slowly, row by row.
 from typing import NamedTuple
 
 import numpy as np
-from numba import boolean, int32, int64, uint8, void
 from numpy.typing import NDArray
 
+from numtok.kernel_types import boolean, int32, int64, reads, uint8, void, writes
 from numtok.kernels import (
     HASH_START,
     byte_at,
@@ -19,10 +19,8 @@ from numtok.kernels import (
     hashed,
     inlined,
     kernel,
-    reads,
     repeat,
     word_at,
-    writes,
 )
 
 _BACKSLASH, _MINUS, _ZERO = ord("\\"), ord("-"), ord("0")

@@ -13,12 +13,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numba import boolean, int64, uint8, uint64
 from numpy.typing import NDArray
 
 from numtok.data.tasks._unrepeated import keys_of, mix, permuted
 from numtok.data.tasks.base import SHARES, TaskSplit
-from numtok.kernels import inlined, kernel, reads, writes
+from numtok.kernel_types import boolean, int64, reads, uint8, uint64, writes
+from numtok.kernels import inlined, kernel
 
 _OPERAND, _OPERATOR, _OPEN, _CLOSE = ord("x"), ord("?"), ord("("), ord(")")
 _PLUS, _MINUS, _TIMES, _SPACE, _POINT, _ZERO = (ord(c) for c in "+-* .0")

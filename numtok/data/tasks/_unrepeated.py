@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numba import boolean, int64, uint64, void
 from numpy.typing import NDArray
 
 from numtok.arrays import Ints
 from numtok.data.tasks._draws import random_order
 from numtok.data.tasks.base import SHARES, TaskSplit
-from numtok.kernels import inlined, kernel, reads, writes
+from numtok.kernel_types import boolean, int64, reads, uint64, void, writes
+from numtok.kernels import inlined, kernel
 
 _ROUNDS = 6
 

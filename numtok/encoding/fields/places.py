@@ -9,13 +9,13 @@ defines the meaning of places and decides which of them are merged.
 from typing import NamedTuple
 
 import numpy as np
-from numba import from_dtype, int32, int64, types
 from numpy.typing import NDArray
 
 from numtok.arrays import Int32s
 from numtok.data.reading.values import after_space, string_end
 from numtok.encoding.row_keys import SPANS, TEXTS
-from numtok.kernels import HASH_START, byte_at, hashed, inlined, kernel, struct, writes
+from numtok.kernel_types import boolean, int32, int64, struct, writes
+from numtok.kernels import HASH_START, byte_at, hashed, inlined, kernel
 
 NODES = 2048  # maximum number of places; numbers at further ones are counted together
 TUPLE = 8  # the items of a longer list share a place
@@ -57,9 +57,7 @@ class Tree(NamedTuple):
         return cls(np.zeros(NODES, NODE), np.zeros(INDEX, np.int32), facts)
 
 
-TREE = struct(
-    Tree, nodes=writes(from_dtype(NODE)), table=writes(int32), facts=writes(from_dtype(FACTS))
-)
+TREE = struct(Tree, nodes=writes(NODE), table=writes(int32), facts=writes(FACTS))
 
 _MULTIPLIER, _FOLD = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
 
@@ -299,7 +297,7 @@ def _walk(  # type: ignore[no-untyped-def]
             i = stop
 
 
-@kernel(int64(TEXTS, SPANS, writes(int32), TREE, writes(int32), writes(types.boolean)))
+@kernel(int64(TEXTS, SPANS, writes(int32), TREE, writes(int32), writes(boolean)))
 def walk(texts, spans, lengths, tree, fields, json_like):  # type: ignore[no-untyped-def]
     """Assign each number in JSON-like rows to its place. Returns the number of JSON-like rows.
 

@@ -8,11 +8,11 @@ as text.
 """
 
 import numpy as np
-from numba import int32, int64, types
 
 from numtok.encoding.fields.places import COLUMN, TEXT, TREE, child
 from numtok.encoding.row_keys import SPANS, TEXTS
-from numtok.kernels import byte_at, inlined, kernel, writes
+from numtok.kernel_types import boolean, int32, int64, writes
+from numtok.kernels import byte_at, inlined, kernel
 
 MOST_COLUMNS = 32  # further columns share a place
 LAST_NTH = 16  # numbers in one cell with separate places
@@ -91,7 +91,7 @@ def _cells(data, begin, end, spans, first, last, rank, codes):  # type: ignore[n
     return alone > wordy
 
 
-@kernel(int64(TEXTS, SPANS, writes(types.boolean), writes(int64), TREE, writes(int32)))
+@kernel(int64(TEXTS, SPANS, writes(boolean), writes(int64), TREE, writes(int32)))
 def columns(texts, spans, placed, codes, tree, fields):  # type: ignore[no-untyped-def]
     """Assign each number to its column, in rows that consist of lines of a table and are not yet
     ``placed``.

@@ -16,7 +16,6 @@ Words that differ only in their digits are treated as equal: ``T13`` and ``T14``
 """
 
 import numpy as np
-from numba import from_dtype, int32, types, void
 
 from numtok.encoding.fields.places import (
     ANCHOR,
@@ -28,7 +27,8 @@ from numtok.encoding.fields.places import (
     child,
 )
 from numtok.encoding.row_keys import SPANS, TEXTS
-from numtok.kernels import HASH_START, byte_at, inlined, kernel, reads, writes
+from numtok.kernel_types import boolean, int32, reads, void, writes
+from numtok.kernels import HASH_START, byte_at, inlined, kernel
 
 BY_TEMPLATE, BY_ANCHOR, AS_ONE = range(3)  # the levels
 MOST_TEMPLATES = 8  # with more templates, rows are considered different
@@ -124,7 +124,7 @@ def _anchored(tree, here):  # type: ignore[no-untyped-def]
     return node
 
 
-@kernel(void(TEXTS, SPANS, reads(types.boolean), writes(from_dtype(MEASURED)), TREE, writes(int32)))
+@kernel(void(TEXTS, SPANS, reads(boolean), writes(MEASURED), TREE, writes(int32)))
 def place(texts, spans, placed, measured, tree, fields):  # type: ignore[no-untyped-def]
     """Assign each number to its place, in rows that are not yet ``placed``. ``fields`` receives the
     node of each number. ``measured`` is working memory."""

@@ -3,6 +3,7 @@
 import re
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import cache
 from itertools import groupby
 
 import numpy as np
@@ -52,8 +53,7 @@ class DigitTokens(LiteralScheme):
 
     @property
     def pieces(self) -> tuple[str, ...]:
-        longer = range(2, self.chunk + 1)
-        return (*CHARACTERS, *(f"{n:0{size}}" for size in longer for n in range(10**size)))
+        return _pieces(self.chunk)
 
     def marked(self, spelt: Spelt) -> Marks:
         """Return the marks between chunks. Only schemes with marks implement this method."""
@@ -113,6 +113,12 @@ class DigitTokens(LiteralScheme):
         lengths = spelt.lengths.copy()
         lengths[parts.number[chosen]] += zeros.astype(np.int32)
         return spelt._replace(characters=characters, lengths=lengths)
+
+
+@cache
+def _pieces(chunk: int) -> tuple[str, ...]:
+    longer = range(2, chunk + 1)
+    return (*CHARACTERS, *(f"{n:0{size}}" for size in longer for n in range(10**size)))
 
 
 def _runs(spelt: Spelt) -> Ints:

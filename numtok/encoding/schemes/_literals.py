@@ -180,24 +180,38 @@ class WrittenScheme(Scheme):
         state, _ = self.read_tokens(prefix)
         return Next(self._allowed[state], may_end=state in self.follows.whole)
 
+    def after(self, state: str, token: int) -> str:
+        """Return the state that a token leads to."""
+        if (state, token) not in self._reached:
+            self._reached[state, token] = self._state_after(state, token)
+        return self._reached[state, token]
+
+    def _state_after(self, state: str, token: int) -> str:
+        pieces, steps = self._pieces_and_steps
+        if token < len(pieces):
+            piece = pieces[token]
+            return reached(steps, state, (piece,) if piece in self.marks else piece)
+        is_extra = state == BEGIN and token < len(pieces) + len(VALUES_OF_EXTRAS)
+        return EXTRA if is_extra else BROKEN
+
     @cached_property
-    def _after(self) -> dict[str, dict[int, str]]:
-        """Next state, by state and token."""
-        steps = steps_of(self.follows.after, self.marks)
-        transitions: dict[str, dict[int, str]] = {EXTRA: {}, BROKEN: {}}
-        for state in steps:
-            symbols = ((piece,) if piece in self.marks else piece for piece in self.pieces)
-            states = (reached(steps, state, some) for some in symbols)
-            transitions[state] = {token: to for token, to in enumerate(states) if to != BROKEN}
-        extras = range(len(self.pieces), len(self.pieces) + len(VALUES_OF_EXTRAS))
-        transitions[BEGIN] |= dict.fromkeys(extras, EXTRA)
-        return transitions
+    def _reached(self) -> dict[tuple[str, int], str]:
+        """States so far, by state and token: few of all pairs occur."""
+        return {}
+
+    @cached_property
+    def _pieces_and_steps(self) -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:
+        return self.pieces, steps_of(self.follows.after, self.marks)
 
     @cached_property
     def _allowed(self) -> dict[str, Bools]:
         """Allowed tokens by state, bool[vocabulary]."""
-        tokens = np.arange(len(self.vocabulary()))
-        return {state: np.isin(tokens, list(after)) for state, after in self._after.items()}
+        tokens = range(len(self.vocabulary()))
+        states = {*self._pieces_and_steps[1], EXTRA, BROKEN}
+        return {
+            state: np.array([self._state_after(state, token) != BROKEN for token in tokens])
+            for state in states
+        }
 
 
 class LiteralScheme(WrittenScheme):
@@ -211,7 +225,7 @@ class LiteralScheme(WrittenScheme):
     def read_tokens(self, tokens: Sequence[int]) -> tuple[str, str]:
         state, names = BEGIN, self._names
         for token in tokens:
-            state = self._after[state].get(token, BROKEN)
+            state = self.after(state, token)
         return state, self.literal([names[min(token, len(names) - 1)] for token in tokens])
 
     @cached_property
@@ -245,10 +259,9 @@ class MarkedScheme(WrittenScheme):
         all their characters, without the digit counts."""
         state, literal, broken = BEGIN, "", False
         for token in tokens:
-            after = self._after[state]
-            if token not in after:
-                broken, after = True, self._after[BEGIN]  # a mark may begin another part
-            state = after.get(token, BROKEN)
+            state = self.after(state, token)
+            if state == BROKEN:
+                broken, state = True, self.after(BEGIN, token)  # a mark may begin another part
             if token < len(CHARACTERS) and state not in self.follows.silent:
                 literal += CHARACTERS[token]
         return BROKEN if broken else state, literal

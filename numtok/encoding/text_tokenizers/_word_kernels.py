@@ -2,10 +2,22 @@
 numba."""
 
 import numpy as np
-from numba import boolean, int32, int64, types, uint8, uint16, uint32, uint64, void
 
 from numtok.encoding.interleave import NUMBER_BYTES, at_keyword
-from numtok.kernels import HASH_START, byte_at, hashed, inlined, kernel, reads, writes
+from numtok.kernel_types import (
+    boolean,
+    int32,
+    int64,
+    pair,
+    reads,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+    void,
+    writes,
+)
+from numtok.kernels import HASH_START, byte_at, hashed, inlined, kernel
 
 _IN_WORD = np.zeros(256, np.bool_)
 _IN_WORD[list(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz")] = True
@@ -120,7 +132,7 @@ def encode(data, pieces, keys, slots, words, bounds, ids, id_bounds):  # type: i
 
 @kernel(
     [
-        types.UniTuple(int64, 2)(  # type: ignore[no-untyped-call]
+        pair(int64)(
             reads(uint8), reads(int32), reads(int32), reads(int32), reads(int32), reads(int32),
             boolean, reads(int32), reads(uint8), reads(int32),
             reads(uint32), reads(int32), int64, int64,

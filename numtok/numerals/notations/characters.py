@@ -2,10 +2,10 @@
 commas."""
 
 import numpy as np
-from numba import boolean, int32, int64, uint8, void
 
 from numtok.arrays import Int32s, UInt8s
-from numtok.kernels import byte_at, copy_bytes, kernel, reads, writes
+from numtok.kernel_types import boolean, int32, int64, reads, uint8, void, writes
+from numtok.kernels import byte_at, copy_bytes, kernel
 from numtok.numerals._eight import next_high
 from numtok.numerals._identifiers import OTHER_ZEROS, other_digit_at
 from numtok.numerals.notations._text import code, code_at, codes, index_in

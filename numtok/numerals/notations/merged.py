@@ -1,9 +1,9 @@
 """Merges the numbers that need no rewriting with those of passages."""
 
 import numpy as np
-from numba import boolean, int32, uint8, void
 
-from numtok.kernels import copy_bytes, kernel, reads, writes
+from numtok.kernel_types import boolean, int32, reads, uint8, void, writes
+from numtok.kernels import copy_bytes, kernel
 from numtok.numerals.column import Literals
 from numtok.numerals.find import Spans
 

@@ -6,10 +6,10 @@ The kernel stops at each number and checks its context. Text between numbers is 
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import int32, int64, uint8
 
 from numtok.arrays import Int32s, UInt8s
-from numtok.kernels import byte_at, copy_bytes, helper, kernel, reads, writes
+from numtok.kernel_types import int32, int64, reads, uint8, writes
+from numtok.kernels import byte_at, copy_bytes, helper, kernel
 from numtok.numerals._eight import digits_end
 from numtok.numerals._identifiers import other_digit_before, uuid_end
 from numtok.numerals.notations._text import HIGH, SPACES, width_of

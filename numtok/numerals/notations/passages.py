@@ -10,10 +10,10 @@ import string
 from typing import NamedTuple
 
 import numpy as np
-from numba import boolean, int32, int64, uint8, void
 
 from numtok.arrays import Int32s, UInt8s
-from numtok.kernels import byte_at, copy_bytes, helper, inlined, kernel, reads, writes
+from numtok.kernel_types import boolean, int32, int64, reads, uint8, void, writes
+from numtok.kernels import byte_at, copy_bytes, helper, inlined, kernel
 from numtok.numerals._eight import digits_end, next_digit, next_digit_or_high
 from numtok.numerals._identifiers import other_digit_at
 from numtok.numerals.notations.characters import DASHES

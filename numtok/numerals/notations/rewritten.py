@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import int32, int64, void
 
 from numtok.arrays import Int32s, UInt8s
 from numtok.errors import DataError
-from numtok.kernels import kernel, reads, writes
+from numtok.kernel_types import int32, int64, reads, void, writes
+from numtok.kernels import kernel
 
 
 @kernel(
