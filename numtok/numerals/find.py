@@ -48,6 +48,16 @@ class Spans(NamedTuple):
             self.starts[some], self.ends[some], self.counts[:rows], self.literals.take(some)
         )
 
+    def merged(self, others: "Spans") -> "Spans":
+        """Return these numbers and others of the same texts, in the order of the texts."""
+        from numtok.numerals.notations.literals import joined
+
+        starts = np.concatenate([self.starts, others.starts])
+        order = np.argsort(starts, kind="stable")  # linear time for two sorted sequences
+        ends = np.concatenate([self.ends, others.ends])
+        literals = joined(self.literals, others.literals, order)
+        return Spans(starts[order], ends[order], self.counts + others.counts, literals)
+
     def take(self, keep: Bools) -> "Spans":
         """Return the numbers for which ``keep`` (bool[numbers]) is True."""
         owners = np.repeat(np.arange(len(self.counts)), self.counts)
@@ -86,7 +96,6 @@ def _found(data: UInt8s, rows: Int32s, policy: NumeralPolicy) -> Spans:
     if not policy.has_passages:
         found = Offsets(*scan(data, rows, policy))
         return Spans(*found, Literals(data, found.starts, found.ends))
-    from numtok.numerals.notations.merged import merged
     from numtok.numerals.notations.passages import separate
 
     plain, passages = separate(data, rows, policy)
@@ -94,7 +103,7 @@ def _found(data: UInt8s, rows: Int32s, policy: NumeralPolicy) -> Spans:
     if not len(passages.starts):
         return spans
     others = _in_passages(passages, len(rows) - 1, policy)
-    return merged(spans, others) if len(plain.starts) else others
+    return spans.merged(others) if len(plain.starts) else others
 
 
 def _in_passages(passages: "Passages", count: int, policy: NumeralPolicy) -> Spans:

@@ -7,7 +7,7 @@ them. :class:`~numtok.numerals.notations.rewritten.Rewritten` turns the spans fo
 spans of the original. docs/NUMERALS.md specifies every notation.
 
 passages.py    separation of numbers that need no rewriting from passages that may need it
-merged.py      the numbers of both, in order
+literals.py    literals of both, in order
 characters.py  rewriting of single characters: digits of other scripts, dashes, decimal commas
 numbers.py     rewriting of whole numbers
 rewritten.py   rewritten texts, and the way back to the original

@@ -251,12 +251,11 @@ def separate(data: UInt8s, rows: Int32s, policy: NumeralPolicy) -> tuple[Plain, 
     rows
         int32[n + 1]: text r is ``data[rows[r]:rows[r + 1]]``.
 
-    >>> text = np.frombuffer(b"Room 12 is on the second floor of the old building, 1'234 m away",
-    ...     np.uint8)
-    >>> rows, policy = np.array([0, len(text)], np.int32), NumeralPolicy.parse("groups=apostrophe")
-    >>> plain, passages = separate(text, rows, policy)
+    >>> words = b"Room 12 is on the second floor of the old building, 1'234 m away"
+    >>> text, rows = np.frombuffer(words, np.uint8), np.array([0, len(words)], np.int32)
+    >>> plain, passages = separate(text, rows, NumeralPolicy.parse("groups=apostrophe"))
     >>> plain.starts.tolist(), passages.data.tobytes()
-    ([5], b"floor of the old building, 1'234 m away")
+    ([5], b"second floor of the old building, 1'234 m away")
     """
     size, texts = int(rows[-1] - rows[0]), len(rows) - 1
     # Untouched pages cost no memory. Plain numbers have a byte between them, or two bytes each, and
