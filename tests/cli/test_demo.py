@@ -1,5 +1,6 @@
 """``numtok demo``: the commands it shows are the commands it runs."""
 
+import os
 import re
 import shlex
 import subprocess
@@ -13,7 +14,11 @@ from tests.shell import Shell
 
 def numtok(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "-m", "numtok", *words], cwd=folder, capture_output=True, text=True
+        [sys.executable, "-m", "numtok", *words],
+        env=os.environ | {"COLUMNS": "80"},
+        cwd=folder,
+        capture_output=True,
+        text=True,
     )
 
 
