@@ -534,12 +534,12 @@ def test_the_loss_is_the_probability_of_the_tokens_and_token_losses_their_mean(s
 
 
 @each(
-    ("setting", "expected"), [("", 9 * math.log(20)), (",masked=yes", math.log(3 * 2 * 9 * 10**6))]
+    ("setting", "expected"), [("", 9 * math.log(13)), (",masked=yes", math.log(3 * 2 * 9 * 10**6))]
 )
 def test_the_loss_of_a_token_that_is_as_likely_as_any_other(setting: str, expected: float) -> None:
-    """Golden number: -log p of 3.25 for equal logits, over all 20 tokens as in the public code, or
-    over the allowed ones: 3 (two signs or zero), 2 signs of the exponent, 9 first digits, 10 others
-    six times."""
+    """Golden number: -log p of 3.25 for equal logits, over all signs, digits and zero as in the
+    public code, or over the allowed ones: 3 (two signs or zero), 2 signs of the exponent, 9 first
+    digits, 10 others six times."""
     reader = value_head(f"decoder:ud,base=10,exponent=2,mantissa=5{setting}").build(4)
     assert isinstance(reader, DecoderReader)
     with torch.no_grad():
