@@ -57,12 +57,12 @@ class Base10Embedder(FeatureEmbedder):
         digits = digits_of(np.abs(values))
         if self.combine == "linear":
             signs = np.signbit(values)[:, None] == np.array([False, True])
-            hot = (digits[:, :, None] == np.arange(_CLASSES)).reshape(len(values), -1)
+            hot = (digits[:, :, None] == np.arange(_CLASSES)).reshape(-1, _PADDED - _CLASSES)
             return np.concatenate([signs, hot], axis=1).astype(np.float32)
         digits[values == 0, 0] = 5  # the public code gives zero the exponent 0, which is 500
         classes = np.concatenate([(values >= 0)[:, None], digits], axis=1)[:, :, None]
         hot = classes == np.arange(_CLASSES)
-        return np.where(hot, 1, -1).astype(np.float32).reshape(len(values), _PADDED)
+        return np.where(hot, 1, -1).astype(np.float32).reshape(-1, _PADDED)
 
     def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
         if self.combine == "linear":
