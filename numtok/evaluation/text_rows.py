@@ -337,7 +337,7 @@ class TextPredictor:
         for indices, written in ONE.batches(reader, note):
             for k, index in enumerate(indices.tolist()):
                 tokens, starts, lengths, channel = written.answer(k)
-                literals = codec.literals(tokens, starts, lengths, channel)
+                literals = codec.literals(tokens, starts, lengths, channel, in_answer=True)
                 if isinstance(codec.scheme, ChannelScheme):
                     literals = _shortened(literals)
                 answer = codec.joined(tokens, starts, lengths, literals, errors="replace")

@@ -89,4 +89,5 @@ def turns_of(
     powers = 10 ** np.arange(whole + decimals + (bases != "10"))
     periods = (powers[:, None] * np.array(BASES[bases])).ravel()
     finite = np.nan_to_num(values)  # a model may predict a value that is not a number
-    return units_of(finite, decimals)[:, None] % periods / periods
+    turns: NDArray[np.float64] = units_of(finite, decimals)[:, None] % periods / periods
+    return turns
