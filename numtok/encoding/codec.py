@@ -360,7 +360,7 @@ class Codec:
         channel
             [n], channel value of each number, if the scheme has a value channel.
         in_answer
-            As in :meth:`FittedNormalizer.at`.
+            bool[n], True for numbers in answers; see :meth:`FittedNormalizer.at`.
         """
         decoded = self.scheme.decode(tokens, lengths, channel)
         if self.normalizer.normalizer.identity:

@@ -92,7 +92,7 @@ class EncodedSplit:
 
     @property
     def in_answer(self) -> Bools:
-        """Whether each number is part of the answer of its row, bool[numbers]."""
+        """True for each number that is part of the answer of its row, bool[numbers]."""
         start = np.repeat(self.answer_start, np.diff(self.number_rows))
         return (start >= 0) & (self.number_start >= start)
 

@@ -768,7 +768,7 @@ def test_a_normalisation_is_fitted_on_train_and_undone(tmp_path: Path) -> None:
 
 def test_answers_are_scaled_by_their_own_factor(tmp_path: Path) -> None:
     """Fitted on the train split alone; numbers in rows without an answer count as operands."""
-    made = [
+    made: list[dict[str, object]] = [
         {"text": "40*50=2000", "answer_start": 6},
         {"text": "x 20"},
         {"text": "10*99=1e9", "answer_start": 6, "split": "test"},
