@@ -43,7 +43,6 @@ from numtok.encoding.schemes.base import (
     outcomes_of,
 )
 from numtok.encoding.segments import Segments, chunks_of, segments_of
-from numtok.encoding.targets import numbers_in_answers
 from numtok.encoding.text_tokenizers.base import (
     TEXT_TOKENIZERS,
     FittedTokenizer,
@@ -174,7 +173,7 @@ class Codec:
         for text, problem in self.text.unwritable(texts).items():
             raise DataError(f"text {text}: {problem}. Remove the character")
         segments = segments_of(texts, spans, marks)
-        in_answer = numbers_in_answers(spans, marks)
+        in_answer = spans.in_answers(marks)
         chunks, number = [], 0
         for chunk in chunks_of(segments):
             end = number + len(chunk.starts)

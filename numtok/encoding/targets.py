@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from numtok.arrays import Bools, Int32s, Ints
+from numtok.arrays import Int32s, Ints
 from numtok.data.reading.rows import NO_ANSWER, NO_TARGETS, Categories, RowColumns, Targets, outside
 from numtok.data.reading.values import byte_places
 from numtok.encoding.texts import Texts
@@ -69,18 +69,6 @@ def _numbers_of(targets: Targets, texts: Texts, spans: Spans, problems: dict[int
         )
         problems.setdefault(row, problem)
     return at
-
-
-def numbers_in_answers(spans: Spans, answers: Int32s | None) -> Bools:
-    """Return whether each number begins at or after the answer of its row, bool[numbers].
-
-    answers
-        int32[n], byte offset of the answer of each row, -1 if none.
-    """
-    if answers is None:
-        return np.zeros(len(spans.starts), np.bool_)
-    mark = np.repeat(answers, spans.counts)
-    return (mark >= 0) & (spans.starts >= mark)
 
 
 def answers_of(

@@ -20,7 +20,7 @@ from numtok.encoding.normalizers.base import FittedNormalizer, Moments
 from numtok.encoding.number_sample import Sample, joined, no_sample, smallest
 from numtok.encoding.row_keys import ANYTHING, LONGEST, number_keys, row_codes
 from numtok.encoding.row_numbers import numbers_in
-from numtok.encoding.targets import answers_of, numbers_in_answers
+from numtok.encoding.targets import answers_of
 from numtok.encoding.texts import Texts
 from numtok.encoding.unit import Screening
 from numtok.numerals.column import Literals, Numerals
@@ -149,7 +149,7 @@ def _numbers(unit: Unit, screening: Screening, policy: NumeralPolicy) -> Iterato
     for batch, splits in screening.batches(unit):
         rows = in_train(batch.rows, splits)
         texts, spans = numbers_in(rows, policy)
-        in_answer = numbers_in_answers(spans, answers_of(rows, texts, spans))
+        in_answer = spans.in_answers(answers_of(rows, texts, spans))
         numerals = spans.numerals().of_texts(in_answer)
         yield _TrainRows(Texts.of(rows.ids), texts, spans, numerals, len(batch))
 
