@@ -105,9 +105,9 @@ class _FoneReader(ClassesReader):
         self.places = head.places
         self.norm = nn.LayerNorm(width)
         nn.init.constant_(self.norm.weight, math.sqrt(self.places))
-        turns = 2 * math.pi * torch.arange(10) / torch.tensor(BASES[head.bases])[:, None]
-        prototypes = torch.stack([turns.cos(), turns.sin()], dim=1).flatten(0, 1)
-        self.register_buffer("prototypes", prototypes, False)
+        turns = [2 * math.pi * torch.arange(10) / base for base in BASES[head.bases]]
+        prototypes = [part for angles in turns for part in (angles.cos(), angles.sin())]
+        self.register_buffer("prototypes", torch.stack(prototypes), False)
 
     def forward(self, hidden_ND: Tensor) -> Tensor:
         read_ND: Tensor = self.norm(hidden_ND.float())
