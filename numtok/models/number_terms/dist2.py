@@ -21,7 +21,7 @@ class Dist2(NumberTerm):
     tokens of the same length as the true token.
 
     The version of DIST2Loss in the code of the digit entropy loss differs: there p is the softmax
-    over the digits only, and each digit is weighted by its position, as in ``digit-entropy``.
+    over the digits only, and each digit is weighted by its position.
 
     weight
         Weight of the added loss.
