@@ -24,7 +24,8 @@ def normalized(numerals: Numerals, by: FittedNormalizer) -> Numerals:
     """Return the numbers in a text after normalization, as input to a scheme."""
     if by.normalizer.identity:
         return numerals
-    return numerals.with_values(by.forward(numerals.values), by.normalizer.keeps_zero)
+    values = by.at(numerals.in_answer).forward(numerals.values)
+    return numerals.with_values(values, by.normalizer.keeps_zero)
 
 
 def normalised_values(values: Floats, by: FittedNormalizer) -> NDArray[np.float32]:
@@ -88,7 +89,8 @@ def inexact(
         first = (np.cumsum(encoded.lengths) - encoded.lengths)[near]
     read = scheme.factors[encoded.tokens[first]] * encoded.channel[checked]
     if not normalizer.normalizer.identity:
-        read = normalizer.inverse(read)
+        answered = None if numerals.in_answer is None else numerals.in_answer[checked]
+        read = normalizer.at(answered).inverse(read)
     parts = digits[checked], exponents[checked], negative[checked], more[checked]
     return further_than_digits(Significands(*parts), read)
 

@@ -173,7 +173,7 @@ class Codec:
         for text, problem in self.text.unwritable(texts).items():
             raise DataError(f"text {text}: {problem}. Remove the character")
         segments = segments_of(texts, spans, marks)
-        in_answer = _in_answer(spans, marks)
+        in_answer = spans.in_answers(marks)
         chunks, number = [], 0
         for chunk in chunks_of(segments):
             end = number + len(chunk.starts)
@@ -219,14 +219,14 @@ class Codec:
 
     def _encode_chunk(self, segments: Segments, in_answer: Bools) -> dict[str, NDArray[Any]]:
         """Encode the given segments to columns. Token positions are relative to each segment."""
-        numerals = Numerals.read(segments.literals)
+        numerals = Numerals.read(segments.literals).of_texts(in_answer)
         raw = numerals.values
         dtype = np.uint16 if self.vocabulary_size <= 1 << 16 else np.uint32
         if in_text(self.scheme):
             woven, lengths = cut_whole(segments, self.text, self.text_first, dtype)
             encoded = Encoded(_NO_TOKENS, lengths, outcomes_of(numerals))
         else:
-            encoded = self.encode_numbers(numerals, in_answer)
+            encoded = self.encode_numbers(numerals)
             numbers = NumberTokens(encoded.tokens, encoded.lengths, self.number_first)
             woven = self.text.weave(segments, numbers, self.text_first, dtype)
         columns = {
@@ -278,7 +278,7 @@ class Codec:
     @property
     def keeps_literals(self) -> bool:
         """True if decoding restores numbers as they were written, not only their values."""
-        return self.decode_numbers(*_NO_NUMBERS).written is not None
+        return self.decode_numbers(*_NO_NUMBERS, in_answer=False).written is not None
 
     def literals(
         self,
@@ -286,15 +286,16 @@ class Codec:
         number_start: Int32s,
         number_length: Int32s,
         channel: Channel | None = None,
+        in_answer: Bools | bool | None = None,
     ) -> list[str]:
         """Return the literals that :meth:`decode` writes for the numbers of a row.
 
         The arguments are the row's tokens [t], and the start, length and channel value of each
-        number [n].
+        number [n]. ``in_answer`` is as in :meth:`FittedNormalizer.at`.
         """
         number_tokens = tokens[_within(len(tokens), number_start, number_length)]
         decoded = self.decode_numbers(
-            number_tokens - np.uint32(self.number_first), number_length, channel
+            number_tokens - np.uint32(self.number_first), number_length, channel, in_answer
         )
         ends = np.cumsum(number_length)
         return [
@@ -338,16 +339,16 @@ class Codec:
                     parts[2 * index + 1] = before + parts[2 * index + 1] + after
         return unescape(b"".join(parts).decode(errors=errors))
 
-    def encode_numbers(self, numerals: Numerals, in_answer: Bools) -> Encoded:
-        """Normalize numbers and encode them to the scheme's local token ids.
-
-        in_answer
-            bool[numbers], True for numbers that are part of an answer.
-        """
-        return self.scheme.encode(normalized(numerals, self.normalizer).of_texts(in_answer))
+    def encode_numbers(self, numerals: Numerals) -> Encoded:
+        """Normalize numbers and encode them to the scheme's local token ids."""
+        return self.scheme.encode(normalized(numerals, self.normalizer))
 
     def decode_numbers(
-        self, tokens: UInt32s, lengths: Int32s, channel: Channel | None = None
+        self,
+        tokens: UInt32s,
+        lengths: Int32s,
+        channel: Channel | None = None,
+        in_answer: Bools | bool | None = None,
     ) -> DecodedNumbers:
         """Decode n numbers, and undo the normalization.
 
@@ -357,11 +358,14 @@ class Codec:
             int32[n], number of tokens of each number.
         channel
             [n], channel value of each number, if the scheme has a value channel.
+        in_answer
+            bool[n], True for numbers in answers; see :meth:`FittedNormalizer.at`.
         """
         decoded = self.scheme.decode(tokens, lengths, channel)
         if self.normalizer.normalizer.identity:
             return decoded
-        return DecodedNumbers(self.normalizer.inverse(decoded.values), decoded.failures)
+        normalizer = self.normalizer.at(in_answer)
+        return DecodedNumbers(normalizer.inverse(decoded.values), decoded.failures)
 
     def written_number(self, tokens: NDArray[np.unsignedinteger[Any]]) -> str:
         """Return the concatenated names of a number's tokens [t], given as ids in the whole
@@ -448,14 +452,6 @@ class Codec:
     def digest(self) -> str:
         """SHA-256 digest of :meth:`to_json`. Codecs with equal digests produce the same tokens."""
         return hashlib.sha256(self.to_json()).hexdigest()
-
-
-def _in_answer(spans: Spans, marks: Int32s | None) -> Bools:
-    """Return whether each number begins at or after the mark of its row, bool[numbers]."""
-    if marks is None:
-        return np.zeros(len(spans.starts), np.bool_)
-    mark = np.repeat(marks, spans.counts)
-    return (mark >= 0) & (spans.starts >= mark)
 
 
 def _within(size: int, starts: Int32s, lengths: Int32s) -> Bools:

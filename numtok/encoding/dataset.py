@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from numtok import files
-from numtok.arrays import Floats, Int32s, Ints, UInt32s, ranges
+from numtok.arrays import Bools, Floats, Int32s, Ints, UInt32s, ranges
 from numtok.encoding.schema import TokenIds, encoded_schema
 from numtok.encoding.schemes.base import Channel
 from numtok.errors import DataError
@@ -89,6 +89,12 @@ class EncodedSplit:
         """
         rows = np.searchsorted(self.number_rows, numbers, side="right") - 1
         return np.asarray(self.token_rows[rows] + self.number_start[numbers], np.int64)
+
+    @property
+    def in_answer(self) -> Bools:
+        """True for each number that is part of the answer of its row, bool[numbers]."""
+        start = np.repeat(self.answer_start, np.diff(self.number_rows))
+        return (start >= 0) & (self.number_start >= start)
 
     def answer(self, row: int) -> "Answer":
         """Return the answer of a row. The row must have an ``answer_start``."""

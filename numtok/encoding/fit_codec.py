@@ -21,11 +21,18 @@ from numtok.data.records.template import RowTemplate
 from numtok.encoding.channel import normalized
 from numtok.encoding.codec import Codec
 from numtok.encoding.model_folder import PREFIX
-from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, Normalizer, fit
+from numtok.encoding.normalizers.base import (
+    NORMALIZERS,
+    FittedNormalizer,
+    Moments,
+    Normalizer,
+    fit,
+    splits_answers,
+)
 from numtok.encoding.number_sizes import NumberSizes
 from numtok.encoding.row_keys import number_keys, row_codes
 from numtok.encoding.row_numbers import numbers_in
-from numtok.encoding.schemes.base import Scheme, needs_sample
+from numtok.encoding.schemes.base import ChannelScheme, Scheme, needs_sample
 from numtok.encoding.segments import cut
 from numtok.encoding.text_tokenizers.base import (
     TEXT_TOKENIZERS,
@@ -118,6 +125,11 @@ class Unfitted:
                 f"--normalize {spec_of(normalizer)} cannot be combined with --scheme "
                 f"{spec_of(scheme)}, which keeps numbers as written. Leave out --normalize"
             )
+        if splits_answers(normalizer) and not isinstance(scheme, ChannelScheme):
+            raise UsageError(
+                f"--normalize {spec_of(normalizer)} needs a scheme with a value for each number "
+                f"(got {spec_of(scheme)}). Use --scheme xval, or leave out by=answer"
+            )
         settings, text = text_tokenizer_of(text_tokenizer or "words")
         return cls(
             scheme=scheme, policy=policy, normalizer=normalizer, text_tokenizer=settings, text=text
@@ -163,11 +175,11 @@ class Unfitted:
             pieces, more = Texts.of([]), first_columns(units, screening)
         text = self.text or self.text_tokenizer.fit(pieces)
         screening = replace(screening, reading=replace(screening.reading, checked=False))
-        moments = Moments()
+        moments = [Moments()]
         if self.normalizer.fitted:
-            measure = MeasureUnit(screening, self.policy)
+            measure = MeasureUnit(screening, self.policy, splits_answers(self.normalizer))
             moments = _moments(measure, units, workers, advance("measuring"))
-        normalizer = fit(self.normalizer, moments)
+        normalizer = fit(self.normalizer, *moments)
         fitted_on: dict[str, int] = {}
         if needs_sample(scheme):
             sample = NumberSample()
@@ -217,13 +229,14 @@ def _beginning(texts: Texts, spans: Spans) -> tuple[Texts, Spans]:
 
 def _moments(
     work: MeasureUnit, units: Sequence[Unit], workers: Engine, advance: Advance
-) -> Moments:
+) -> list[Moments]:
     """Compute the moments of all units, merged in the order of the units, not of completion."""
-    by_unit: dict[int, Moments] = {}
+    by_unit: dict[int, tuple[Moments, ...]] = {}
     for unit, part, rows in workers.run(work, units):
         by_unit[unit] = part
         advance(units[unit].size, rows)
-    return reduce(Moments.merged, (by_unit[unit] for unit in sorted(by_unit)), Moments())
+    kinds = zip(*(by_unit[unit] for unit in sorted(by_unit)), strict=True)
+    return [reduce(Moments.merged, parts, Moments()) for parts in kinds] or [Moments()]
 
 
 def _sample(

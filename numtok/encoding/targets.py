@@ -38,9 +38,7 @@ def resolve(rows: RowColumns, texts: Texts, spans: Spans) -> ResolvedTargets:
     targets = rows.targets or NO_TARGETS
     problems: dict[int, str] = {}
     at = _numbers_of(targets, texts, spans, problems)
-    answers = None
-    if rows.answer_starts is not None:
-        answers = _answers(rows.answer_starts, texts, spans, problems)
+    answers = answers_of(rows, texts, spans, problems)
     first_number = np.cumsum(spans.counts) - spans.counts
     return ResolvedTargets(
         counts=np.bincount(targets.rows, minlength=len(rows)).astype(np.int32),
@@ -71,6 +69,18 @@ def _numbers_of(targets: Targets, texts: Texts, spans: Spans, problems: dict[int
         )
         problems.setdefault(row, problem)
     return at
+
+
+def answers_of(
+    rows: RowColumns, texts: Texts, spans: Spans, problems: dict[int, str] | None = None
+) -> Int32s | None:
+    """Return the byte offset of each answer, int32[n], -1 if none; None if no row has an answer.
+
+    Rows whose answer starts outside the text or inside a number get an entry in ``problems``.
+    """
+    if rows.answer_starts is None:
+        return None
+    return _answers(rows.answer_starts, texts, spans, {} if problems is None else problems)
 
 
 def _answers(answer_starts: Ints, texts: Texts, spans: Spans, problems: dict[int, str]) -> Int32s:

@@ -20,6 +20,7 @@ from numtok.encoding.normalizers.base import FittedNormalizer, Moments
 from numtok.encoding.number_sample import Sample, joined, no_sample, smallest
 from numtok.encoding.row_keys import ANYTHING, LONGEST, number_keys, row_codes
 from numtok.encoding.row_numbers import numbers_in
+from numtok.encoding.targets import answers_of
 from numtok.encoding.texts import Texts
 from numtok.encoding.unit import Screening
 from numtok.numerals.column import Literals, Numerals
@@ -91,17 +92,25 @@ class NumberSample:
 @dataclass(frozen=True)
 class MeasureUnit:
     """Callable that workers run on each unit of work. A call returns the index of the unit, the
-    moments of its numbers in the train split, and its number of rows across all splits."""
+    moments of its numbers in the train split, and its number of rows across all splits.
+
+    If ``by_answer``, there are two moments: those of numbers outside of answers and within."""
 
     screening: Screening
     policy: NumeralPolicy
+    by_answer: bool = False
 
-    def __call__(self, unit: Unit) -> tuple[int, Moments, int]:
-        moments, rows = Moments(), 0
+    def __call__(self, unit: Unit) -> tuple[int, tuple[Moments, ...], int]:
+        moments, rows = [Moments()] * (1 + self.by_answer), 0
         for batch in _numbers(unit, self.screening, self.policy):
-            moments = moments.merged(Moments.of(batch.numerals.values))
+            values, in_answer = batch.numerals.values, batch.numerals.in_answer
+            assert in_answer is not None
+            parts = [values[~in_answer], values[in_answer]] if self.by_answer else [values]
+            moments = [
+                each.merged(Moments.of(part)) for each, part in zip(moments, parts, strict=True)
+            ]
             rows += batch.rows
-        return unit.index, moments, rows
+        return unit.index, tuple(moments), rows
 
 
 @dataclass(frozen=True)
@@ -140,7 +149,9 @@ def _numbers(unit: Unit, screening: Screening, policy: NumeralPolicy) -> Iterato
     for batch, splits in screening.batches(unit):
         rows = in_train(batch.rows, splits)
         texts, spans = numbers_in(rows, policy)
-        yield _TrainRows(Texts.of(rows.ids), texts, spans, spans.numerals(), len(batch))
+        in_answer = spans.in_answers(answers_of(rows, texts, spans))
+        numerals = spans.numerals().of_texts(in_answer)
+        yield _TrainRows(Texts.of(rows.ids), texts, spans, numerals, len(batch))
 
 
 def in_train(rows: RowColumns, splits: Categories) -> RowColumns:

@@ -180,7 +180,7 @@ class AnswerEvaluation:
         of the number at the same index in ``true``, the literals of the true answer.
         """
         (tokens, starts, lengths, channel), codec = answer, self.codec
-        literals = codec.literals(tokens, starts, lengths, channel)
+        literals = codec.literals(tokens, starts, lengths, channel, in_answer=True)
         if not codec.keeps_literals:
             notations = [*true, *[true[-1] if true else ""] * len(literals)]
             single = isinstance(codec.scheme, ChannelScheme) and not codec.scheme.exact

@@ -191,7 +191,8 @@ def _quantized(codec: Codec, samples: EncodedSplit, queries: Queries) -> Floats:
     lengths = samples.number_length[queries.numbers]
     tokens = samples.tokens[ranges(starts, lengths)].astype(np.uint32)
     channel = None if samples.channel is None else samples.channel[queries.numbers]
-    decoded = codec.decode_numbers(tokens - np.uint32(codec.number_first), lengths, channel)
+    local, in_answer = tokens - np.uint32(codec.number_first), samples.in_answer[queries.numbers]
+    decoded = codec.decode_numbers(local, lengths, channel, in_answer)
     return np.where(decoded.failures == Failure.NONE, decoded.values, np.nan)
 
 

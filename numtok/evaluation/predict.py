@@ -130,6 +130,7 @@ class Predictor:
         )
         self.asked = queries_of(samples, options.fill == AUTOREGRESSIVE)
         self._resolutions = resolutions(samples)
+        self._in_answer = samples.in_answer
         self._cache: TrunkCache | None = None  # reused by all batches
         self.room = BatchSizer.of(loaded.model, options.batch)
         one_pass = options.fill == PARALLEL or codec.scheme.tokens_per_number == 1
@@ -262,15 +263,16 @@ class Predictor:
     def _by_value_head(self, steps: DecodingStates, numbers: Ints) -> Predicted:
         """Predict with the distribution of a value head."""
         reading = self.reader.read(steps, keep_logits=splits_numbers(self.loaded.codec.scheme))
-        parts = self.raw.distributions(reading, self._calibrated(numbers))
-        return self._table(reading, self._scores(numbers, parts))
+        in_answer = self._in_answer[numbers]
+        parts = self.raw.distributions(reading, self._calibrated(numbers), in_answer)
+        return self._table(reading, self._scores(numbers, parts), in_answer)
 
     def _by_support(self, steps: DecodingStates, numbers: Ints, tokens: Ints) -> Predicted:
         """Predict with the probabilities of all numbers that the scheme represents."""
         reading = self.reader.read(steps, keep_logits=True)
         token_nll = _per_token(self.reader.score(steps.true(), tokens), tokens)
         scores = self._scores(numbers, self.raw.distributions(reading, ()))
-        return self._table(reading, scores | {"token_nll": token_nll})
+        return self._table(reading, scores | {"token_nll": token_nll}, self._in_answer[numbers])
 
     def _by_path(self, steps: DecodingStates, numbers: Ints, tokens: Ints) -> Predicted:
         """Predict by decoding tokens.
@@ -287,7 +289,7 @@ class Predictor:
             "log_density": density,
             "log_density_tailed": density,
         }
-        return self._table(reading, scores)
+        return self._table(reading, scores, self._in_answer[numbers])
 
     def _scores(
         self, numbers: Ints, parts: Iterable[tuple[slice | Ints, Predictive]]
@@ -302,7 +304,9 @@ class Predictor:
         for part, predictive in parts:
             targets = truth[part]
             log_density = scores["log_density"][part] = predictive.log_density(targets)
-            if (tailed := self._tailed(predictive)) is not None:
+            # All numbers of a part are in answers, or none, unless normalization ignores it.
+            in_answer = bool(self._in_answer[numbers][part].any())
+            if (tailed := self._tailed(predictive, in_answer)) is not None:
                 same = tailed is predictive
                 scores["log_density_tailed"][part] = (
                     log_density if same else tailed.log_density(targets)
@@ -315,10 +319,12 @@ class Predictor:
                 scores["values"][part] = getattr(predictive, self.options.point)()
         return scores
 
-    def _table(self, reading: NumberReadings, scores: Mapping[str, Floats]) -> Predicted:
+    def _table(
+        self, reading: NumberReadings, scores: Mapping[str, Floats], in_answer: Bools
+    ) -> Predicted:
         """Return the decoded numbers, or the point predictions of the distributions, with their
         scores."""
-        values, literals, valid = self.raw.values(reading)
+        values, literals, valid = self.raw.values(reading, in_answer)
         if not self._is_written:
             values = scores["values"]
             literals, finite = self.raw.literals(values), np.isfinite(values)
@@ -329,7 +335,7 @@ class Predictor:
         columns: dict[str, Any] = {**scores, "values": values, "literals": literals}
         return Predicted(**columns, valid=valid, on_grammar=reading.on_grammar)
 
-    def _tailed(self, exact: Predictive) -> Predictive | None:
+    def _tailed(self, exact: Predictive, in_answer: bool) -> Predictive | None:
         """Return the distribution with explicit tails beyond the range of a bounded head.
 
         Returns None if the probability of the tails is not known.
@@ -342,7 +348,7 @@ class Predictor:
         if isinstance(exact, Multiples):  # only the mantissa is bounded
             tailed = with_tails(exact.mantissa, model.scaling, self._train_count)
             return exact if tailed is exact.mantissa else replace(exact, mantissa=tailed)
-        return with_tails(exact, self.raw.scaling, self._train_count)
+        return with_tails(exact, self.raw.scaling(in_answer), self._train_count)
 
     @property
     def _is_written(self) -> bool:
@@ -390,7 +396,7 @@ class Predictor:
         draws = []
         for draw in range(self.draws):
             reading = self.reader.read(steps, partial(uniforms, numbers, 0, "draws", draw))
-            values, _, valid = self.raw.values(reading)
+            values, _, valid = self.raw.values(reading, self._in_answer[numbers])
             draws.append(np.where(valid, values, np.nan))
         return Drawn(np.column_stack(draws))
 

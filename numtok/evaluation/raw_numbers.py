@@ -12,7 +12,7 @@ from numtok.arrays import Bools, Floats, Ints
 from numtok.encoding.automaton import automaton
 from numtok.encoding.codec import Codec
 from numtok.encoding.grammar import MOST_NUMBERS, Grammar, Support
-from numtok.encoding.normalizers.base import Chained, Scaling
+from numtok.encoding.normalizers.base import Chained, Scaling, splits_answers
 from numtok.encoding.schemes.base import ChannelScheme, Failure, splits_numbers
 from numtok.errors import UsageError
 from numtok.models.decoding import NumberReadings
@@ -66,26 +66,31 @@ class RawNumbers:
         case, its outputs are not normalized."""
         return self.heads.is_exact
 
-    @property
-    def scaling(self) -> Scaling:
-        """Scaling from raw values to the normalized values that the value head predicts.
+    def scaling(self, in_answer: bool | None = None) -> Scaling:
+        """Return the scaling from raw values to the normalized values that the value head predicts.
 
         If the scheme splits each number into a token and a channel value, the scaling starts from
-        the channel value instead of the raw value.
+        the channel value instead of the raw value. ``in_answer`` is as in
+        :meth:`FittedNormalizer.at`, here and below.
         """
         codec = self.codec
         own = self.heads.scaling
-        return own if splits_numbers(codec.scheme) else Chained(codec.normalizer, own)
+        if splits_numbers(codec.scheme):
+            return own
+        return Chained(codec.normalizer.at(in_answer), own)
 
-    def points(self, parameters_NP: Tensor) -> Floats:
+    def points(self, parameters_NP: Tensor, in_answer: Bools | None = None) -> Floats:
         """Return the point predictions of a value head in raw units, float64[n], from its
         parameters [n, p]."""
         if self.is_raw:
             assert self.heads.value_head is not None
             return self.heads.value_head.point(parameters_NP)
-        return self.codec.normalizer.inverse(self.heads.value_point(parameters_NP))
+        normalizer = self.codec.normalizer.at(in_answer)
+        return normalizer.inverse(self.heads.value_point(parameters_NP))
 
-    def values(self, reading: NumberReadings) -> tuple[Floats, NDArray[np.object_], Bools]:
+    def values(
+        self, reading: NumberReadings, in_answer: Bools | None = None
+    ) -> tuple[Floats, NDArray[np.object_], Bools]:
         """Return values float64[n], literals [n] and validity bool[n] of decoded numbers."""
         codec, heads = self.codec, self.heads
         tokens = reading.tokens[reading.tokens >= 0].astype(np.uint32)
@@ -93,17 +98,17 @@ class RawNumbers:
         if isinstance(codec.scheme, ChannelScheme):
             assert reading.parameters is not None
             channel = heads.channel(reading.parameters)
-        decoded = codec.decode_numbers(tokens, reading.lengths, channel)
+        decoded = codec.decode_numbers(tokens, reading.lengths, channel, in_answer)
         valid = (decoded.failures == Failure.NONE) & np.isfinite(decoded.values)
         values = decoded.values
         if reading.parameters is None:
             return values, np.array(list(map(decoded.literal, range(len(values)))), object), valid
         if self.is_raw:
-            values = np.where(valid, self.points(reading.parameters), values)
+            values = np.where(valid, self.points(reading.parameters, in_answer), values)
             valid &= np.isfinite(values)
         elif not isinstance(codec.scheme, ChannelScheme):
             # Tokens only mark that it is a number; the value head gives its value.
-            values = self.points(reading.parameters)
+            values = self.points(reading.parameters, in_answer)
             valid &= np.isfinite(values)
         return values, self.literals(values), valid
 
@@ -116,7 +121,10 @@ class RawNumbers:
         return np.array([form.format(value) for value in values.tolist()], object)
 
     def distributions(
-        self, reading: NumberReadings, calibrated: Iterable[tuple[Ints, Calibration]]
+        self,
+        reading: NumberReadings,
+        calibrated: Iterable[tuple[Ints, Calibration]],
+        in_answer: Bools | None = None,
     ) -> Iterator[tuple[slice | Ints, Predictive]]:
         """Yield blocks of decoded numbers: their indices, and their predictive distributions.
 
@@ -127,16 +135,18 @@ class RawNumbers:
         scheme, head = self.codec.scheme, self.heads.value_head
         if head is not None:
             assert reading.parameters is not None
-            for part, calibration in calibrated:
+            for part, answered, calibration in self._parts(calibrated, in_answer):
+                scaling = self.scaling(answered)
                 if not splits_numbers(scheme):
-                    yield part, head.predictive(reading.parameters[part], calibration, self.scaling)
+                    yield part, head.predictive(reading.parameters[part], calibration, scaling)
                     continue
                 assert reading.logits is not None
+                normalizer = self.codec.normalizer.at(answered)
                 for first in range(0, len(part), _OF_MANTISSAS):
                     near = part[first : first + _OF_MANTISSAS]
                     parameters, logits = reading.parameters[near], reading.logits[near, 0]
-                    mantissa = head.predictive(parameters, calibration, self.scaling)
-                    yield near, multiples(mantissa, scheme, logits, self.codec.normalizer)
+                    mantissa = head.predictive(parameters, calibration, scaling)
+                    yield near, multiples(mantissa, scheme, logits, normalizer)
         elif self.support is not None:
             assert reading.logits is not None
             low, high, values = self.support.low, self.support.high, self.support.values
@@ -144,6 +154,18 @@ class RawNumbers:
                 block = slice(first, first + _AT_ONCE)
                 mass = self.support.log_probabilities(reading.logits[block])
                 yield block, Intervals(low=low, high=high, values=values, log_mass=mass)
+
+    def _parts(
+        self, calibrated: Iterable[tuple[Ints, Calibration]], in_answer: Bools | None
+    ) -> Iterator[tuple[Ints, bool | None, Calibration]]:
+        """Yield sets of numbers with the same calibration and the same normalization."""
+        for part, calibration in calibrated:
+            if in_answer is None or not splits_answers(self.codec.normalizer.normalizer):
+                yield part, None, calibration
+                continue
+            for answered in (False, True):
+                if len(alike := part[in_answer[part] == answered]):
+                    yield alike, answered, calibration
 
 
 def multiples(

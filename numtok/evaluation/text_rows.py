@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from numtok.arrays import Floats
+from numtok.arrays import Floats, Int32s
 from numtok.data.reading.json_lines import json_lines, row_decoder
 from numtok.data.records.reader import records_of
 from numtok.data.records.template import RowTemplate
@@ -25,6 +25,7 @@ from numtok.data.tables.file import FORMATS
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.holes import HOLE, filled, hole_numbers
 from numtok.encoding.in_memory import rows_of
+from numtok.encoding.normalizers.base import splits_answers
 from numtok.encoding.schemes.base import LOSSES, ChannelScheme
 from numtok.encoding.texts import Texts
 from numtok.errors import DataError, UsageError, file_not_found
@@ -203,6 +204,13 @@ def _query(where: str, line: bytes, row: _GivenRow) -> Query:
     return Query(where, line, row.text, row.answer_start)
 
 
+def _answer_start(row: Query, pieces: Sequence[str]) -> int:
+    """Return the position at which the answer of a row begins: at its first hole, or earlier if the
+    row says so."""
+    first = len(pieces[0])
+    return first if row.answer_start is None else min(first, row.answer_start)
+
+
 @dataclass
 class _Draft:
     """Row whose holes (``[?]``) are filled one after another."""
@@ -219,7 +227,7 @@ class _Draft:
                 f"{row.where}: the text has no {HOLE}. Write {HOLE} for each number to predict, or "
                 "let an autoregressive model continue the text: --fill answers"
             )
-        return cls(row, pieces)
+        return cls(row._replace(answer_start=_answer_start(row, pieces)), pieces)
 
     @property
     def before(self) -> str:
@@ -287,7 +295,9 @@ class TextPredictor:
     def _numbers(self, rows: Sequence[Query], options: Options, note: Note) -> list[RowPrediction]:
         rows = [of_field(row, self.loaded.codec.template) for row in rows]
         drafts = [_Draft.of(row) for row in rows]
-        whole = self.with_holes(rows, [draft.pieces for draft in drafts], note)
+        whole = self.with_holes(
+            [draft.row for draft in drafts], [draft.pieces for draft in drafts], note
+        )
         if not self.loaded.model.objective.causal:
             names = [name for draft in drafts for name in draft.names()]
             predicted = iter(self._targets(whole, names, options, note))
@@ -337,7 +347,7 @@ class TextPredictor:
         for indices, written in ONE.batches(reader, note):
             for k, index in enumerate(indices.tolist()):
                 tokens, starts, lengths, channel = written.answer(k)
-                literals = codec.literals(tokens, starts, lengths, channel)
+                literals = codec.literals(tokens, starts, lengths, channel, in_answer=True)
                 if isinstance(codec.scheme, ChannelScheme):
                     literals = _shortened(literals)
                 answer = codec.joined(tokens, starts, lengths, literals, errors="replace")
@@ -372,6 +382,19 @@ class TextPredictor:
         """Encode rows whose holes become targets; ``texts`` are the pieces around the holes."""
         return self._samples(rows, list(map(filled, texts)), texts, note=note)
 
+    def _marks(
+        self, rows: Sequence[Query], texts: Texts, pieces: Sequence[Sequence[str]], answers: bool
+    ) -> Int32s | None:
+        """Return the byte offsets at which answers begin, int32[rows]; None if they do not
+        matter."""
+        if answers:
+            return texts.rows[1:]
+        if not splits_answers(self.loaded.codec.normalizer.normalizer):
+            return None
+        pairs = zip(rows, pieces, strict=True)
+        starts = [len(parts[0][: _answer_start(row, parts)].encode()) for row, parts in pairs]
+        return texts.rows[:-1] + np.array(starts, np.int32)
+
     def _samples(
         self,
         rows: Sequence[Query],
@@ -389,7 +412,7 @@ class TextPredictor:
         targets = hole_numbers(names, pieces, data, spans, percent=codec.policy.percent)
         for row, problem in codec.text.unwritable(data).items():
             raise DataError(f"{rows[row].where}: {problem}. Remove the character")
-        encoded = codec.encode(data, spans, data.rows[1:] if answers else None)
+        encoded = codec.encode(data, spans, self._marks(rows, data, pieces, answers))
         lost = np.isin(encoded.outcomes, LOSSES)
         lost[targets] = False
         if note is not None and lost.any():

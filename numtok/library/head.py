@@ -279,7 +279,9 @@ class NumberHead(NumberHeads):
                 f"truths[{index}] is NaN, which cannot be a training target. Use batches of "
                 "mask='holes' only for prediction"
             )
-        encoded = self.codec.encode_numbers(Numerals(truths), np.zeros(len(truths), np.bool_))
+        self.codec.normalizer.at(None)  # which of the truths are in answers is unknown
+        outside = np.zeros(len(truths), np.bool_)
+        encoded = self.codec.encode_numbers(Numerals(truths).of_texts(outside))
         lengths = encoded.lengths.astype(np.int64)
         inside = np.arange(int(lengths.max(initial=1))) < lengths[:, None]
         tokens = np.full(inside.shape, -1, np.int64)

@@ -41,6 +41,7 @@ class PredictedNumbers:
     points: NDArray[np.float64]
     calibration: Calibration
     why_none: str | None = None
+    in_answer: NDArray[np.bool_] | None = None  # [N]; None if unknown
 
     def __len__(self) -> int:
         return len(self.points)
@@ -130,7 +131,8 @@ class PredictedNumbers:
             raise UsageError(self.why_none)
         every = np.arange(len(self))
         answers: NDArray[np.float64] | None = None
-        for part, chunk in self.raw.distributions(self.reading, [(every, self.calibration)]):
+        parts = [(every, self.calibration)]
+        for part, chunk in self.raw.distributions(self.reading, parts, self.in_answer):
             results = compute(chunk, part)
             if answers is None:
                 answers = np.empty((len(self), *results.shape[1:]))
@@ -149,7 +151,12 @@ class PredictedNumbers:
         return html_table(head, rows) + (f"<p>and {left:,} more</p>" if left else "")
 
     def _first(self, count: int) -> "PredictedNumbers":
-        return replace(self, reading=self.reading.take(slice(count)), points=self.points[:count])
+        return replace(
+            self,
+            reading=self.reading.take(slice(count)),
+            points=self.points[:count],
+            in_answer=None if self.in_answer is None else self.in_answer[:count],
+        )
 
 
 def floats(values: Any, name: str, count: int | None = None) -> NDArray[np.float64]:

@@ -386,13 +386,15 @@ class TextRegressor(DistributionRegressor):
         pieces = [query.pieces or () for query in queries]
         predictor = Predictor(self.fitted_, texts.with_holes(queries, pieces), options)
         reading = read_numbers(predictor, lambda note: None)
-        values, _, valid = predictor.raw.values(reading)
+        in_answer = predictor.samples.in_answer[predictor.asked.numbers]
+        values, _, valid = predictor.raw.values(reading, in_answer)
         return PredictedNumbers(
             raw=predictor.raw,
             reading=reading,
             points=np.where(valid, values, np.nan),
             calibration=self.fitted_.trained.calibration,
             why_none=None if predictor.has_distribution else _NO_DISTRIBUTION,
+            in_answer=in_answer,
         )
 
 

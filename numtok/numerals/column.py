@@ -98,7 +98,9 @@ class Numerals:
         ``keeps_zero`` is True if normalization maps only 0 to 0; any other number with a new value
         of 0 is then too small for float64.
         """
-        return Numerals(values, source=self, keeps_zero=keeps_zero)
+        made = Numerals(values, source=self, keeps_zero=keeps_zero)
+        made.in_answer = self.in_answer
+        return made
 
     def of_texts(self, in_answer: Bools) -> "Numerals":
         """Return a copy in which ``in_answer`` (bool[n]) marks the numbers that are part of an

@@ -40,6 +40,17 @@ class Spans(NamedTuple):
         """Return the values and digits of the numbers."""
         return Numerals.read(self.literals)
 
+    def in_answers(self, answers: Int32s | None) -> Bools:
+        """Return whether each number begins at or after the answer of its text, bool[numbers].
+
+        answers
+            int32[n], byte offset of the answer of each text, -1 if none; None if no text has one.
+        """
+        if answers is None:
+            return np.zeros(len(self.starts), np.bool_)
+        begin = np.repeat(answers, self.counts)
+        return (begin >= 0) & (self.starts >= begin)
+
     def first(self, rows: int) -> "Spans":
         """Return the numbers in the first ``rows`` texts."""
         numbers = int(self.counts[:rows].sum())

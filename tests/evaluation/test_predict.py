@@ -439,6 +439,24 @@ def test_an_autoregressive_model_says_each_target_after_the_true_text(
             assert predicted.values[result] == value_of(codec.scheme, path)
 
 
+@pytest.mark.parametrize("objective", ["ar", "mlm"])
+def test_predictions_of_answers_are_scaled_back_by_their_own_factor(
+    bench: Bench, objective: str
+) -> None:
+    """The first target is before the answer, the second in it: the standard deviation of the head's
+    Gaussian is divided by each factor."""
+    rows = [row("two", TEXTS[3], 1, 4) | {"answer_start": row("", TEXTS[3], 4)["answer_start"]}]
+    predictor = bench.predictor("xval", objective, rows, normalize="scale:5,by=answer")
+    predicted, constants = run(predictor), predictor.loaded.codec.normalizer.constants
+    factors = [constants["factor"], constants["answer_factor"]]
+    assert factors[0] != factors[1]
+    assert np.isfinite(predicted.log_density_tailed).all()
+    for index, factor in enumerate(factors):
+        low, middle, high = predicted.quantiles[index][1:4]
+        assert high - low == pytest.approx(1.3489795 * DEVIATION / factor, rel=1e-4)
+        assert middle == pytest.approx(predicted.values[index], rel=1e-4)
+
+
 # --- batches and order -------------------------------------------------------------------------
 
 CASES = [

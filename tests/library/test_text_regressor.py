@@ -44,6 +44,7 @@ AREAS = np.array([a * b for a in SIDES for b in SIDES])
 PARTS = {
     "scalar": {},
     "mixture": {"head": "mdn:2"},
+    "answers": {"normalize": "scale:5,by=answer"},
     "numgpt": {"scheme": "numgpt"},
     "tokens": {"scheme": "p1000,exponents=-2..2"},
     "digits": {"scheme": "digits"},

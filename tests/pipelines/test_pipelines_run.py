@@ -128,7 +128,7 @@ def test_tokens_of_a_sample_are_counted_for_every_scheme(tmp_path: Path) -> None
     pytest.importorskip("zarr", reason="needs the package zarr")
     if not ERA5.exists():
         pytest.skip("needs ../shared/data/era5")
-    script = f"python {ROOT}/pipelines/xval-tokens.py {ERA5} --rows 20 --format csv"
+    script = f"python {ROOT}/pipelines/xval-tokens.py {ERA5} --samples 20 --format csv"
     done = shell(script, tmp_path, NUMTOK_THREADS="1", PYTHONPATH=str(ROOT))
     assert done.returncode == 0, done.stderr
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
@@ -138,6 +138,8 @@ def test_tokens_of_a_sample_are_counted_for_every_scheme(tmp_path: Path) -> None
     assert 60 * (8 + 3) <= numbers <= 90 * (16 + 3) + 4
     for scheme, width in (("p1000", 3), ("p10", 5), ("ud", 8), ("fp15", 1)):
         assert found[scheme] - found["xval"] == pytest.approx((width - 1) * numbers, abs=3)
+    without = {row["scheme"]: int(row["without commas"].replace(",", "")) for row in rows}
+    assert without["p10"] / without["xval"] == pytest.approx(4.5, abs=0.1)  # 4.4 in the paper
     paper = {row["scheme"]: row["in the paper"] for row in rows if row["in the paper"]}
     assert list(paper) == ["fp15", "xval", "p1000", "p10"]
 

@@ -766,6 +766,27 @@ def test_a_normalisation_is_fitted_on_train_and_undone(tmp_path: Path) -> None:
             assert np.allclose(back, VALUES, rtol=1e-6, atol=1e-5)
 
 
+def test_answers_are_scaled_by_their_own_factor(tmp_path: Path) -> None:
+    """Fitted on the train split alone; numbers in rows without an answer count as operands."""
+    made: list[dict[str, object]] = [
+        {"text": "40*50=2000", "answer_start": 6},
+        {"text": "x 20"},
+        {"text": "10*99=1e9", "answer_start": 6, "split": "test"},
+    ]
+    path, other = write(tmp_path / "a.jsonl", made), tmp_path / "b.jsonl"
+    write(other, [{"text": "50*20=1000", "answer_start": 6}])
+    spec = "scale:5,by=answer"
+    artifact = encode(Store(tmp_path), path, scheme="xval", normalize=spec)
+    assert [row["channel"] for row in rows(artifact)] == [[4.0, 5.0, 5.0], [2.0]]
+    (row,) = rows(encode(Store(tmp_path), str(other), like=artifact.ref))
+    assert row["channel"] == [5.0, 2.0, 2.5]
+    assert artifact.manifest.counts.get("inexact") in (None, 0)
+    with pytest.raises(UsageError, match="--scheme xval"):
+        encode(Store(tmp_path), path, scheme="p1000", normalize=spec)
+    with pytest.raises(DataError, match="by=answer"):
+        encode(Store(tmp_path), texts(tmp_path / "c.jsonl", "1 2"), scheme="xval", normalize=spec)
+
+
 def test_a_scheme_without_a_channel_writes_the_normalised_value(tmp_path: Path) -> None:
     path = texts(tmp_path / "a.jsonl", "x 200 -50")
     artifact = encode(Store(tmp_path), path, normalize="scale:1")

@@ -124,12 +124,13 @@ def swept_row(
     values, answer = numerals.values, int(samples.answer_start[row])
     among = slice(int(samples.number_rows[row]), int(samples.number_rows[row + 1]))
     at, length = int(samples.number_start[among][number]), int(samples.number_length[among][number])
-    encoded = codec.encode_numbers(numerals, np.full(len(values), 0 <= answer <= at))
+    in_answer = 0 <= answer <= at
+    encoded = codec.encode_numbers(numerals.of_texts(np.full(len(values), in_answer)))
     lost = np.isin(encoded.outcomes, LOSSES)
     if lost.any():
         raise UsageError(
             f"scheme {spec_of(codec.scheme)!r} cannot represent {values[np.argmax(lost)]:g}. "
-            f"Choose --from and --to within {_writable(codec)}"
+            f"Choose --from and --to within {_writable(codec, in_answer)}"
         )
     tokens = samples.tokens[samples.token_rows[row] : samples.token_rows[row + 1]]
     n, count = len(values), among.stop - among.start
@@ -175,9 +176,9 @@ def swept_row(
     )
 
 
-def _writable(codec: Codec) -> str:
-    """Return the range of a scheme in raw units."""
-    bounds, undo = codec.scheme.bounds, codec.normalizer.inverse
+def _writable(codec: Codec, in_answer: bool) -> str:
+    """Return the range of a scheme in raw units, for numbers in answers or outside of them."""
+    bounds, undo = codec.scheme.bounds, codec.normalizer.at(in_answer).inverse
     if codec.scheme.unit_interval:
         low, high = undo(np.array([0.0, 1.0])).tolist()
         return f"{low:g} to {high:g}"

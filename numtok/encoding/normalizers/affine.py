@@ -6,11 +6,11 @@ from typing import ClassVar
 import numpy as np
 
 from numtok.arrays import Floats
-from numtok.encoding.normalizers.base import Constants, Moments, Normalizer
+from numtok.encoding.normalizers.base import AnswerNormalizer, Constants, Moments
 
 
 @dataclass(frozen=True)
-class Affine(Normalizer):
+class Affine(AnswerNormalizer):
     """Normalizes x to ``(x - mean) / standard deviation``, where the mean and standard deviation
     are computed over the numbers in the train split. If these numbers are all equal, they become
     0."""

@@ -6,16 +6,20 @@ finite are ignored when fitting, and no normalizer changes them.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from numtok.arrays import Floats
-from numtok.errors import DataError
+from numtok.arrays import Bools, Floats
+from numtok.declaration import setting
+from numtok.errors import DataError, UsageError
 from numtok.registry import Registry, Settings, spec_of
 
 Constants = dict[str, float]
+
+_ALL, _ANSWER = "all", "answer"
+_IN_ANSWERS = "answer_"  # prefix of the constants for numbers in answers
 
 _NEAR = 1e-8  # relative; the difference of two values this close has lost half its digits
 
@@ -111,6 +115,23 @@ class Normalizer(ABC):
         """
 
 
+@dataclass(frozen=True, kw_only=True)
+class AnswerNormalizer(Normalizer):
+    """Base class for normalizers that can have separate constants for the numbers in answers, that
+    is, after the row's ``answer_start``."""
+
+    by: str = setting(
+        _ALL,
+        "answer: separate constants for the numbers after answer_start.",
+        choices=(_ALL, _ANSWER),
+    )
+
+
+def splits_answers(normalizer: Normalizer) -> bool:
+    """Return whether the normalizer has separate constants for the numbers in answers."""
+    return isinstance(normalizer, AnswerNormalizer) and normalizer.by == _ANSWER
+
+
 class Scaling(Protocol):
     """Protocol for mappings from raw values to normalized values and back, with known constants.
     :class:`FittedNormalizer` and :class:`Chained` implement it."""
@@ -148,10 +169,35 @@ def width_between(scaling: Scaling, low: Floats, high: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class FittedNormalizer:
-    """A normalizer with its fitted constants."""
+    """A normalizer with its fitted constants.
+
+    If it has separate constants for the numbers in answers, :meth:`at` must be called first.
+    """
 
     normalizer: Normalizer
     constants: Constants
+
+    def at(self, in_answer: Bools | bool | None) -> "FittedNormalizer":
+        """Return the normalizer with the constants of n given numbers.
+
+        in_answer
+            bool[n], True for numbers in answers; a single value applies to all numbers. None if it
+            is unknown, which is only allowed if all numbers have the same constants.
+        """
+        if not splits_answers(self.normalizer):
+            return self
+        if in_answer is None:
+            raise UsageError(
+                f"--normalize {spec_of(self.normalizer)} needs to know which numbers are in "
+                "answers; this does not. Use data encoded without by=answer"
+            )
+        own: dict[str, Any] = {
+            name: np.where(in_answer, self.constants[_IN_ANSWERS + name], value)
+            for name, value in self.constants.items()
+            if not name.startswith(_IN_ANSWERS)
+        }
+        assert isinstance(self.normalizer, AnswerNormalizer)
+        return FittedNormalizer(replace(self.normalizer, by=_ALL), own)
 
     @property
     def linear(self) -> bool:
@@ -161,16 +207,19 @@ class FittedNormalizer:
     def forward(self, values: Floats) -> Floats:
         """Normalize raw values, float64[n]."""
         with np.errstate(over="ignore", under="ignore"):
-            return self.normalizer.forward(values, self.constants)
+            one = self.at(None)
+            return one.normalizer.forward(values, one.constants)
 
     def inverse(self, values: Floats) -> Floats:
         """Map normalized values, float64[n], back to raw values."""
         with np.errstate(over="ignore", under="ignore"):
-            return self.normalizer.inverse(values, self.constants)
+            one = self.at(None)
+            return one.normalizer.inverse(values, one.constants)
 
     def log_slope(self, values: Floats) -> Floats:
         """Return the logarithm of d(normalized) / d(raw) at finite raw values, float64[n]."""
-        return self.normalizer.log_slope(values, self.constants)
+        one = self.at(None)
+        return one.normalizer.log_slope(values, one.constants)
 
 
 @dataclass(frozen=True)
@@ -203,11 +252,19 @@ def no_scaling() -> FittedNormalizer:
     return FittedNormalizer(NORMALIZERS.build("none"), {})
 
 
-def fit(normalizer: Normalizer, moments: Moments) -> FittedNormalizer:
+def fit(
+    normalizer: Normalizer, moments: Moments, in_answers: Moments | None = None
+) -> FittedNormalizer:
     """Fit a normalizer to the moments of the train split.
+
+    in_answers
+        Moments of the numbers in answers, if the normalizer has separate constants for them;
+        ``moments`` are then those of all other numbers.
 
     Raises DataError if no number is finite, or if float64 cannot represent the constants.
     """
+    if splits_answers(normalizer):
+        return _fit_both(normalizer, moments, in_answers or Moments())
     if not normalizer.fitted:
         return FittedNormalizer(normalizer, {})
     name = spec_of(normalizer)
@@ -225,6 +282,22 @@ def fit(normalizer: Normalizer, moments: Moments) -> FittedNormalizer:
     return FittedNormalizer(normalizer, constants)
 
 
+def _fit_both(normalizer: Normalizer, others: Moments, in_answers: Moments) -> FittedNormalizer:
+    """Fit a normalizer to the numbers in answers and to all others."""
+    if not others.count or not in_answers.count:
+        raise DataError(
+            f"--normalize {spec_of(normalizer)} needs finite numbers before and after "
+            "answer_start, but the train split has only one kind. Leave out by=answer"
+        )
+    assert isinstance(normalizer, AnswerNormalizer)
+    single = replace(normalizer, by=_ALL)
+    constants = fit(single, others).constants
+    more = fit(single, in_answers).constants
+    return FittedNormalizer(
+        normalizer, constants | {_IN_ANSWERS + name: value for name, value in more.items()}
+    )
+
+
 def stored_normalizer(settings: Settings, constants: Constants) -> FittedNormalizer:
     """Restore a fitted normalizer from its stored settings and constants.
 
@@ -232,17 +305,20 @@ def stored_normalizer(settings: Settings, constants: Constants) -> FittedNormali
     from a fit.
     """
     normalizer = NORMALIZERS.from_settings(settings)
-    needed = normalizer.fit(Moments.of(np.array([0.0, 1.0]))).keys()
-    if constants.keys() != needed:
+    needed = [*normalizer.fit(Moments.of(np.array([0.0, 1.0])))]
+    fitted = FittedNormalizer(normalizer, constants)
+    if splits_answers(normalizer):
+        needed += [_IN_ANSWERS + name for name in needed]
+    if constants.keys() != {*needed}:
         raise ValueError(
             f"{spec_of(normalizer)} needs the constants {', '.join(needed) or 'none'} "
             f"(got {', '.join(constants) or 'none'})"
         )
     with np.errstate(all="ignore"):
-        slope = normalizer.log_slope(np.zeros(1), constants)
-    if not np.isfinite([*constants.values(), *slope]).all():
+        slopes = [fitted.at(in_answer).log_slope(np.zeros(1)) for in_answer in (False, True)]
+    if not np.isfinite([*constants.values(), *np.concatenate(slopes)]).all():
         raise ValueError(f"{spec_of(normalizer)} cannot have the constants {constants}")
-    return FittedNormalizer(normalizer, constants)
+    return fitted
 
 
 NORMALIZERS = Registry[Normalizer]("numtok.encoding.normalizers", "normalizer", Normalizer)

@@ -8,13 +8,17 @@ import numpy as np
 
 from numtok.arrays import Floats
 from numtok.declaration import setting
-from numtok.encoding.normalizers.base import Constants, Moments, Normalizer
+from numtok.encoding.normalizers.base import AnswerNormalizer, Constants, Moments
 
 
 @dataclass(frozen=True)
-class Scale(Normalizer):
+class Scale(AnswerNormalizer):
     """Multiplies numbers by a factor, so that the largest magnitude in the train split becomes
-    ``limit`` (xVal, Section 2.1)."""
+    ``limit`` (xVal, Section 2.1).
+
+    The paper does not state whether this is one factor for all numbers. With ``by=answer``, an
+    operand and a result that is much larger both use the whole range.
+    """
 
     revision: ClassVar[int] = 1
     digest: ClassVar[str] = "eb187f00c6c7af14"

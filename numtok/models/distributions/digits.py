@@ -11,6 +11,9 @@ from numtok.arrays import Bools
 from numtok.models.distributions.predictive import Floats, Predictive, checked
 from numtok.models.distributions.prefix_tree import PrefixTree, Symbols
 
+#: Periods of FoNE's angles, in units of a digit, by the name of the setting ``bases``.
+BASES = {"10": (10,), "2+5": (2, 5)}
+
 
 @dataclass(frozen=True, eq=False)
 class IndependentDigits(Predictive):

@@ -1,14 +1,15 @@
-"""Modules shared by several embedders: one that rejoins numbers split into token and value, and one
-that combines token and numeral vectors."""
+"""Modules shared by several embedders: one that rejoins numbers split into token and value, one
+that combines token and numeral vectors, and one that uses fixed features as coordinates."""
 
 from typing import cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from numtok.errors import UsageError
-from numtok.models.embedders.base import INIT, TokenVectors
+from numtok.models.embedders.base import INIT, FeatureEmbedder, FeatureModule, TokenVectors
 from numtok.models.vocabulary import Vocabulary
 
 
@@ -84,3 +85,26 @@ class Fused(TokenVectors):
             numerals_BLE = self.numerals(tokens_BL, values_BL.float())
             numeral_BLE = torch.where(is_numeral_BL1, numerals_BLE, self.text)
             return cast(Tensor, made_BLD + self.from_numeral(numeral_BLE))
+
+
+class Padded(FeatureModule):
+    """Puts the features, times ``scale``, into the first coordinates, and zeros into the others.
+    The result replaces the token's vector, or, with ``adds``, is added to it."""
+
+    def __init__(
+        self,
+        embedder: FeatureEmbedder,
+        vocabulary: Vocabulary,
+        width: int,
+        *,
+        scale: float,
+        adds: bool,
+    ) -> None:
+        super().__init__(embedder, vocabulary, width, mapped=False)
+        self.scale, self.adds = scale, adds
+
+    def embedded(self, tokens_PD: Tensor, *inputs: Tensor) -> Tensor:
+        [features_PF] = inputs
+        padding = tokens_PD.shape[1] - features_PF.shape[1]
+        padded_PD = F.pad(features_PF * self.scale, (0, padding))
+        return tokens_PD + padded_PD if self.adds else padded_PD

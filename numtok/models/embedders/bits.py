@@ -6,13 +6,13 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor, nn
-from torch.nn import functional as F
+from torch import nn
 
 from numtok.declaration import setting
 from numtok.errors import UsageError
 from numtok.models.distributions.bits import bits_of
-from numtok.models.embedders.base import FeatureEmbedder, FeatureModule
+from numtok.models.embedders._shared import Padded
+from numtok.models.embedders.base import FeatureEmbedder
 from numtok.models.vocabulary import Vocabulary
 
 _BITS = 64
@@ -65,18 +65,5 @@ class BitsEmbedder(FeatureEmbedder):
                 f"--embedder bits needs {self.count} coordinates; this model has {width}. Use "
                 f"{fewer}bits:linear (any width), or a wider --preset"
             )
-        return _Padded(self, vocabulary, width)
-
-
-class _Padded(FeatureModule):
-    """Puts bits into the first coordinates, and zeros or the token's vector into the others."""
-
-    def __init__(self, settings: BitsEmbedder, vocabulary: Vocabulary, width: int) -> None:
-        super().__init__(settings, vocabulary, width, mapped=False)
-        self.adds = settings.combine == "sum"
-        self.padding, self.scale = width - settings.count, math.sqrt(width / settings.count)
-
-    def embedded(self, tokens_PD: Tensor, *inputs: Tensor) -> Tensor:
-        [features_PF] = inputs
-        padded_PD = F.pad(features_PF * self.scale, (0, self.padding))
-        return tokens_PD + padded_PD if self.adds else padded_PD
+        scale, adds = math.sqrt(width / self.count), self.combine == "sum"
+        return Padded(self, vocabulary, width, scale=scale, adds=adds)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from numtok.declaration import setting
+from numtok.models.distributions.digits import BASES
 from numtok.models.embedders.base import FeatureEmbedder, FeatureModule
 from numtok.models.presets import TrainingDefaults
 from numtok.models.vocabulary import Vocabulary
@@ -27,16 +28,21 @@ class FoneEmbedder(FeatureEmbedder, TrainingDefaults):
     the same angle at T = 10. The paper's numbers have no sign; here -17.5 differs from 17.5 only in
     the first feature (1 or 0). Zero needs no special case.
 
-    The paper uses the cosines without subtracting 1, which is equivalent up to the vector of
-    ``[NUM]``. With the subtraction, digits that are 0 in all numbers of the data add nothing and
-    are not trained. Without it, their features would be constants of 1, and every optimizer step
-    would shift the part of the vector that all numbers share. Ten such digits slow training down
-    (docs/LOG.md, 2026-11-26).
+    The published embedder is ``fone,shifted=no``, or, with the default of its class,
+    ``fone,shifted=no,bases=2+5``; its own treatment of zero as padding is not followed.
 
     whole, decimals
         Number of digits before and after the point. Further decimals are rounded away, and further
         digits before the point are ignored. Both are reported if the data are encoded with the
         scheme ``fone``.
+    shifted
+        Subtract 1 from the cosines. The paper does not, which is equivalent up to the vector of
+        ``[NUM]``. With the subtraction, digits that are 0 in all numbers of the data add nothing
+        and are not trained. Without it, their features are constants of 1, and every optimizer step
+        shifts the part of the vector that all numbers share. Ten such digits slow training down
+        (docs/LOG.md, 2026-11-26).
+    bases
+        ``10``: the periods above. ``2+5``: T = 2 * 10^k and 5 * 10^k for k = -decimals ... whole.
     """
 
     revision: ClassVar[int] = 2
@@ -47,13 +53,15 @@ class FoneEmbedder(FeatureEmbedder, TrainingDefaults):
     learning_rate: ClassVar[float] = 2e-4
     whole: int = setting(10, "Digits before the point.", at_least=0, at_most=MOST_DIGITS)
     decimals: int = setting(5, "Digits after the point.", at_least=0, at_most=MOST_DIGITS)
+    shifted: bool = True
+    bases: str = setting("10", choices=tuple(BASES))
 
     def __post_init__(self) -> None:
         check_digits("fone", self.whole, self.decimals)
 
     def features(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
-        turns = turns_of(values, self.whole, self.decimals) * (2 * np.pi)
-        pairs = np.stack([np.cos(turns) - 1, np.sin(turns)], axis=2)
+        turns = turns_of(values, self.whole, self.decimals, self.bases) * (2 * np.pi)
+        pairs = np.stack([np.cos(turns) - self.shifted, np.sin(turns)], axis=2)
         flat = pairs.reshape(len(turns), 2 * turns.shape[1])
         return np.concatenate([np.signbit(values)[:, None], flat], axis=1).astype(np.float32)
 
@@ -67,13 +75,19 @@ class FoneEmbedder(FeatureEmbedder, TrainingDefaults):
         return module
 
 
-def turns_of(values: NDArray[np.float64], whole: int, decimals: int) -> NDArray[np.float64]:
+def turns_of(
+    values: NDArray[np.float64], whole: int, decimals: int, bases: str = "10"
+) -> NDArray[np.float64]:
     """Return float64[n, K]: the angle of |x| at each period, in turns, computed from its digits.
     The shortest period comes first.
 
     >>> turns_of(np.array([17.5]), 2, 1).tolist()  # T = 1, 10, 100
     [[0.5, 0.75, 0.175]]
+    >>> turns_of(np.array([17.5]), 1, 0, "2+5").tolist()  # T = 2, 5, 20, 50, of 18
+    [[0.0, 0.6, 0.9, 0.36]]
     """
-    powers = 10 ** np.arange(1, 1 + whole + decimals)
+    powers = 10 ** np.arange(whole + decimals + (bases != "10"))
+    periods = (powers[:, None] * np.array(BASES[bases])).ravel()
     finite = np.nan_to_num(values)  # a model may predict a value that is not a number
-    return units_of(finite, decimals)[:, None] % powers / powers
+    turns: NDArray[np.float64] = units_of(finite, decimals)[:, None] % periods / periods
+    return turns

@@ -45,6 +45,9 @@ class NumValueEmbedder(Embedder):
         digits (60 before the point and 64 after it), pass through a linear map and tanh.
     auxiliary
         Include the sign and the digit counts before and after the point.
+    tanh
+        Apply tanh to the result of ``rnn`` as well. Table 5 of the paper names tanh for the module;
+        Section 3.2 describes ``rnn`` with a linear map only. All other encoders end with tanh.
 
     The paper leaves some details open. Here ``mlp`` reads a digit d as (d + 1) / 10 and padding as
     0, and ``rnn`` reads digits as one-hot vectors. Digit counts are given as fractions of 18 and
@@ -57,6 +60,7 @@ class NumValueEmbedder(Embedder):
     positional: ClassVar[str] = "encoder"
     encoder: str = setting("rnn", choices=_ENCODERS)
     auxiliary: bool = True
+    tanh: bool = False
 
     def unsuited(self, trunk: TokenTrunk, objective: Objective) -> str | None:
         """Return a message if the objective generates numbers but trains no replacement for the
@@ -73,7 +77,7 @@ class NumValueEmbedder(Embedder):
     def build(self, vocabulary: Vocabulary, width: int) -> nn.Module:
         kinds = {"rnn": _Recurrent, "mlp": _Fixed, "scalar": _Scalar, "binary": _Binary}
         features = kinds[self.encoder](width)
-        encoder = _Encoder(features, self.encoder == "rnn", self.auxiliary, width)
+        encoder = _Encoder(features, self, width)
         return _Prefixed(vocabulary, width, encoder)
 
 
@@ -189,18 +193,19 @@ class _Prefixed(NumberModule):
 class _Encoder(nn.Module):
     """Computes f: features of the digits [P, F] plus auxiliary ones, mapped to [P, D]."""
 
-    def __init__(self, features: "_Features", sees_all: bool, auxiliary: bool, width: int) -> None:
+    def __init__(self, features: "_Features", settings: NumValueEmbedder, width: int) -> None:
         super().__init__()
         self.features = features
-        self.sees_all, self.auxiliary = sees_all, auxiliary
-        self.out = nn.Linear(features.size + 3 * auxiliary, width)
+        self.sees_all, self.auxiliary = settings.encoder == "rnn", settings.auxiliary
+        self.tanh = settings.tanh or not self.sees_all
+        self.out = nn.Linear(features.size + 3 * self.auxiliary, width)
 
     def forward(self, digits: DecimalDigits[Tensor]) -> Tensor:
         features_PF = self.features(digits)
         if self.auxiliary:
             features_PF = torch.cat([features_PF, _auxiliary(digits)], dim=1)
         made_PD = self.out(features_PF)
-        return cast(Tensor, made_PD if self.sees_all else made_PD.tanh())
+        return cast(Tensor, made_PD.tanh() if self.tanh else made_PD)
 
 
 def _auxiliary(digits: DecimalDigits[Tensor]) -> Tensor:

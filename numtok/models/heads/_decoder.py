@@ -71,12 +71,13 @@ class DecoderReader(TokenReader):
         return widened(scores_NKV[: len(parameters_NP)]).log_softmax(dim=2)
 
     def _scores(self, parameters_NP: Tensor, tokens_NK: Tensor, states_NK: Tensor | None) -> Tensor:
-        """[N, K, V]: logits; -inf for tokens that the codec states, if given, do not allow."""
+        """[N, K, V]: logits; -inf for tokens that the codec states do not allow, or, without them,
+        for tokens that no state allows."""
         x_NKD = torch.cat([parameters_NP[:, None], self.table(tokens_NK[:, :-1])], dim=1)
         scores_NKV: Tensor = self.out(self.trunk(x_NKD, None)).float()
-        if states_NK is None:
-            return scores_NKV
-        return scores_NKV.masked_fill(self.get_buffer("next")[states_NK] < 0, -torch.inf)
+        allowed_SV = self.get_buffer("next") >= 0
+        allowed = allowed_SV.any(dim=0) if states_NK is None else allowed_SV[states_NK]
+        return scores_NKV.masked_fill(~allowed, -torch.inf)
 
     @torch.no_grad()
     def point(self, parameters_NP: Tensor) -> NDArray[np.float64]:

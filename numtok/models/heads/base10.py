@@ -36,7 +36,7 @@ class Base10Head(ClassesHead):
     and count as invalid.
 
     weight
-        Weight of the loss relative to the cross-entropy of tokens.
+        Weight of the loss relative to the cross-entropy of tokens. The public code uses 10.
     """
 
     revision: ClassVar[int] = 1

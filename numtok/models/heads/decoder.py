@@ -31,14 +31,19 @@ class DecoderHead(ValueHead):
         Section 3.2) has about 22,000 parameters. This is less than 10% of a model whose trunk has 5
         layers of width 256 or 3 of width 512, and a quarter of a model with 2 layers of width 256.
     masked
-        In the loss, normalize probabilities over only the tokens that the codec allows. Decoding
-        always does so, and therefore the probabilities of all numbers sum to 1.
+        In the loss, normalize probabilities over only the tokens that the codec allows. The public
+        code of the paper does not; its loss also counts the probability of invalid tokens. Decoding
+        is always masked, and therefore the probabilities of all numbers sum to 1.
 
-    The loss is -log p of all tokens together, in nats.
+    The loss is -log p of all tokens together, in nats. ``token-nll`` is this loss per token, and
+    lower if it is ``masked``; all other likelihoods are those of decoding.
+
+    The blocks are those of numtok's transformer: layer norm before each part, GELU, and 4 ``width``
+    hidden units. The public code normalizes after each part and uses ReLU and ``width`` units.
     """
 
     revision: ClassVar[int] = 1
-    source: ClassVar[str] = "Decoding-based Regression, Sections 3 and 4, Appendix D"
+    source: ClassVar[str] = "Decoding-based Regression, Sections 3 and 4, Appendix D; public code"
     positional: ClassVar[str] = "codec"
     checked_at: ClassVar[str] = "decoder:ud"
     codec: str
@@ -50,7 +55,7 @@ class DecoderHead(ValueHead):
     layers: int = 1
     heads: int = 1
     width: int = 32
-    masked: bool = True
+    masked: bool = False
 
     def __post_init__(self) -> None:
         available = {field.name for field in fields(type(SCHEMES.build(self.codec)))}  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from numtok.declaration import setting
 from numtok.errors import UsageError
 from numtok.models.common_heads import ClassesHead, ClassesReader
-from numtok.models.distributions.digits import IndependentDigits, digits_of, numbers_of
+from numtok.models.distributions.digits import BASES, IndependentDigits, digits_of, numbers_of
 from numtok.models.heads.base import ValueReader
 from numtok.numerals.literals import MOST_DIGITS, check_digits, units_of
 
@@ -35,6 +35,10 @@ class FoneHead(ClassesHead):
     whole, decimals
         Number of digits before and after the point. For a number with more digits, the nearest
         number with this many digits is the target.
+    bases
+        ``10``: the pairs above. ``2+5``, the default of the class in the public code: four
+        coordinates per digit, whose logits are dot products with cosine and sine of 2 pi j / 2 and
+        2 pi j / 5.
     """
 
     revision: ClassVar[int] = 1
@@ -42,6 +46,7 @@ class FoneHead(ClassesHead):
     checked_at: ClassVar[str] = "fone,whole=3,decimals=2"  # fits into narrow models
     whole: int = setting(10, "Digits before the point.", at_least=0, at_most=MOST_DIGITS)
     decimals: int = setting(5, "Digits after the point.", at_least=0, at_most=MOST_DIGITS)
+    bases: str = setting("10", choices=tuple(BASES))
 
     def __post_init__(self) -> None:
         check_digits("fone", self.whole, self.decimals)
@@ -82,10 +87,10 @@ class FoneHead(ClassesHead):
         return IndependentDigits(digits, self.decimals, signs[:, 0])
 
     def build(self, width: int) -> ValueReader:
-        places = self.places
-        if width <= 2 * places:
+        places, read = self.places, 2 * len(BASES[self.bases]) * self.places
+        if width <= read:
             raise UsageError(
-                f"--head fone needs {2 * places + 1} coordinates for {places} digits and a sign; "
+                f"--head fone needs {read + 1} coordinates for {places} digits and a sign; "
                 f"this model has {width}. Use fewer digits, such as fone,whole=3,decimals=0, or a "
                 "wider --preset"
             )
@@ -100,12 +105,15 @@ class _FoneReader(ClassesReader):
         self.places = head.places
         self.norm = nn.LayerNorm(width)
         nn.init.constant_(self.norm.weight, math.sqrt(self.places))
-        turns = 2 * math.pi * torch.arange(10) / 10
-        self.register_buffer("prototypes", torch.stack([turns.cos(), turns.sin()]), False)
+        turns = [2 * math.pi * torch.arange(10) / base for base in BASES[head.bases]]
+        prototypes = [part for angles in turns for part in (angles.cos(), angles.sin())]
+        self.register_buffer("prototypes", torch.stack(prototypes), False)
 
     def forward(self, hidden_ND: Tensor) -> Tensor:
         read_ND: Tensor = self.norm(hidden_ND.float())
-        pairs_NK2 = read_ND[:, : 2 * self.places].reshape(-1, self.places, 2).flip(1)
-        logits_NKJ = pairs_NK2 @ cast(Tensor, self.prototypes)
-        minus_N1 = read_ND[:, 2 * self.places, None]
+        prototypes = cast(Tensor, self.prototypes)
+        read = self.places * len(prototypes)
+        parts_NKC = read_ND[:, :read].reshape(-1, self.places, len(prototypes)).flip(1)
+        logits_NKJ = parts_NKC @ prototypes
+        minus_N1 = read_ND[:, read, None]
         return torch.cat([minus_N1, logits_NKJ.flatten(1)], dim=1)

@@ -20,6 +20,9 @@ class Dist2(NumberTerm):
     all tokens. If several tokens have the same value, such as ``1`` and ``01``, q covers only
     tokens of the same length as the true token.
 
+    The version of DIST2Loss in the code of the digit entropy loss differs: there p is the softmax
+    over the digits only, and each digit is weighted by its position.
+
     weight
         Weight of the added loss.
     tau

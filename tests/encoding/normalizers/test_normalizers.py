@@ -14,8 +14,10 @@ from numtok.encoding.normalizers.base import (
     FittedNormalizer,
     Moments,
     fit,
+    stored_normalizer,
 )
-from numtok.errors import DataError
+from numtok.errors import DataError, UsageError
+from numtok.registry import settings_of
 from tests.cases import each
 from tests.messages import Says
 
@@ -104,6 +106,36 @@ def test_constants_beyond_float64_are_refused(spec: str, values: list[float], sa
         str(min(values)),
         "--normalize signed-log or none",
     )
+
+
+def test_answers_can_have_a_factor_of_their_own() -> None:
+    """Golden numbers: operands up to 50 and products up to 2000, each scaled into [-5, 5]."""
+    outside, answers = Moments.of(np.array([40.0, 50.0])), Moments.of(np.array([2000.0]))
+    one = fit(NORMALIZERS.build("scale:5,by=answer"), outside, answers)
+    assert one.constants == {"factor": 0.1, "answer_factor": 0.0025}
+    values, in_answer = np.array([40.0, 50.0, 2000.0]), np.array([False, False, True])
+    scaled = one.at(in_answer)
+    assert scaled.forward(values).tolist() == [4.0, 5.0, 5.0]
+    np.testing.assert_allclose(scaled.inverse(scaled.forward(values)), values)
+    np.testing.assert_allclose(np.exp(scaled.log_slope(values)), [0.1, 0.1, 0.0025])
+    assert stored_normalizer(settings_of(one.normalizer), one.constants) == one
+    affine = fit(NORMALIZERS.build("affine,by=answer"), outside, answers).at(in_answer)
+    assert affine.forward(values).tolist() == [-1.0, 1.0, 0.0]
+
+
+def test_a_factor_of_answers_needs_answers_and_is_never_guessed(says: Says) -> None:
+    normalizer, some = NORMALIZERS.build("scale:5,by=answer"), Moments.of(np.array([1.0]))
+    for moments in ((some,), (some, Moments()), (Moments(), some)):
+        with pytest.raises(DataError) as caught:
+            fit(normalizer, *moments)
+        says(caught, "answer_start", "Leave out by=answer")
+    one = fit(normalizer, some, some)
+    for member in (one.forward, one.inverse, one.log_slope):
+        with pytest.raises(UsageError) as refused:
+            member(np.array([1.0]))
+        says(refused, "scale,by=answer", "answers")
+    with pytest.raises(ValueError, match="answer_factor"):
+        stored_normalizer(settings_of(normalizer), {"factor": 1.0})
 
 
 # --- moments -----------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ OTHER_SETTINGS = (
     *("ud,base=7,exponent=3,point=edge", "ud,base=36,mantissa=3,point=centre"),
     *("ud,base=2,exponent=1,mantissa=1,point=edge", "ud,base=3,exponent=2,repeat=3"),
     *("digits:3", "digits,reverse=yes", "digits:2,reverse=yes,pad=5", "digits,pad=3"),
-    *("numerologic:answer", "rt,whole=4,decimals=0"),
+    *("numerologic:answer", "numerologic,form=words", "rt,whole=4,decimals=0"),
     *("numgpt,exponents=-3..4", "numgpt,exponents=0..0", "dice,exponents=-290..290"),
 )
 

@@ -60,6 +60,31 @@ def test_numbers_that_cannot_be_chosen_are_one_line(says: Says) -> None:
         SCHEMES.build("numerologic:some")
 
 
+@each(
+    ("number", "written"),
+    [
+        ("71", "digits: 2 number: 7 1"),
+        ("-71.5", "digits: 2 decimals: 1 number: - 7 1 . 5"),
+        ("1.25e-12", "digits: 1 decimals: 2 number: 1 . 2 5 e digits: 2 number: - 1 2"),
+        ("5.E+7", "digits: 1 decimals: 0 number: 5 . E digits: 1 number: + 7"),
+        ("1,234%", "digits: 4 number: 1 , 2 3 4 %"),
+        ("inf", "+INF"),
+    ],
+)
+def test_counts_can_be_described_in_words(number: str, written: str) -> None:
+    """As the baseline of Value-Aware, 4.2, describes the number of digits and decimals."""
+    for spec in ("numerologic,form=words", "numerologic:answer,form=words"):
+        one = SCHEMES.build(spec)
+        encoded = one.encode(Numerals.of_literals([number]))
+        names = one.vocabulary()
+        assert " ".join(names[token] for token in encoded.tokens) == written
+        decoded = one.decode(encoded.tokens, encoded.lengths)
+        assert decoded.literal(0) == number
+        assert read(spec, written) == ("NONE", number)
+    assert read("numerologic:answer,form=words", "- 0 . 5") == ("NONE", "-0.5")
+    assert read("numerologic,form=words", "- 0 . 5")[0] == "MALFORMED"
+
+
 def test_numbers_that_follow_each_other_keep_their_marks() -> None:
     one = SCHEMES.build("numerologic")
     encoded = one.encode(Numerals.of_literals(["1", "nan", "-2.5e3", "4"]))

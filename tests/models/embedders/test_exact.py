@@ -36,6 +36,19 @@ def vectors(of: FeatureModule, text: str, scheme: str = "fone") -> Tensor:
     return made
 
 
+def test_the_published_form_of_fone() -> None:
+    """Golden numbers of the public code for 17.5, two digits before the point and one behind it:
+    cosines as they are, at T = 1, 10 and 100; with the bases 2 and 5, at T = 0.2, 0.5, 2, ..., 200
+    and 500."""
+    [features] = built("fone,whole=2,decimals=1,shifted=no").features(np.array([17.5]))
+    assert features == pytest.approx([0, -1, 0, 0, -1, 0.453990, 0.891007], abs=1e-6)
+    [features] = built("fone,whole=2,decimals=1,shifted=no,bases=2+5").features(np.array([17.5]))
+    periods = np.array([0.2, 0.5, 2, 5, 20, 50, 200, 500])
+    expected = np.stack([np.cos(35 * np.pi / periods), np.sin(35 * np.pi / periods)], axis=1)
+    assert features[1:] == pytest.approx(expected.ravel(), abs=1e-6)
+    assert features[7:9] == pytest.approx([-1, 0], abs=1e-6)  # 17.5 is half of 5 above 15
+
+
 def test_the_angles_of_fone_are_the_papers() -> None:
     """17.5 with two digits before the point and one behind it: T = 1, 10 and 100."""
     [features] = built("fone,whole=2,decimals=1").features(np.array([17.5]))
@@ -136,6 +149,22 @@ def _only(of: Codec, n: int) -> Tensor:
 
 
 # --- bits --------------------------------------------------------------------------------------
+
+
+def test_base10_in_the_published_form() -> None:
+    """Golden numbers: sign class 0 for minus, exponent 501, mantissa 602..., then those of 1 / x,
+    each as 1 among -1, times sqrt(768 / 210)."""
+    number, _, zero = vectors(
+        built("base10:pad,reciprocal=yes", 768, "base10"), "-60.2 0", "base10"
+    )
+    assert number[:420].abs().tolist() == pytest.approx([1.912366] * 420)
+    assert not number[420:].any()
+    for vector, written in ((number, "050160200000000000003"), (zero, "150000000000000000000")):
+        hot = vector[:210].view(21, 10) > 0
+        assert hot.sum(1).tolist() == [1] * 21
+        assert "".join(map(str, hot.int().argmax(1).tolist())) == written
+    inverse = (number[210:420].view(21, 10) > 0).int().argmax(1).tolist()
+    assert "".join(map(str, inverse)) == "049816611295681063121"
 
 
 def test_bits_stand_in_the_first_coordinates_in_place_of_the_token() -> None:

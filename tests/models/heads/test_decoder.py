@@ -533,6 +533,23 @@ def test_the_loss_is_the_probability_of_the_tokens_and_token_losses_their_mean(s
     np.testing.assert_allclose(means * tokens.shape[1], losses, rtol=1e-6)
 
 
+@each(
+    ("setting", "expected"), [("", 9 * math.log(13)), (",masked=yes", math.log(3 * 2 * 9 * 10**6))]
+)
+def test_the_loss_of_a_token_that_is_as_likely_as_any_other(setting: str, expected: float) -> None:
+    """Golden number: -log p of 3.25 for equal logits, over all signs, digits and zero as in the
+    public code, or over the allowed ones: 3 (two signs or zero), 2 signs of the exponent, 9 first
+    digits, 10 others six times."""
+    reader = value_head(f"decoder:ud,base=10,exponent=2,mantissa=5{setting}").build(4)
+    assert isinstance(reader, DecoderReader)
+    with torch.no_grad():
+        reader.out.weight.zero_()
+        reader.out.bias.zero_()
+    targets = value_head("decoder:ud,base=10,exponent=2,mantissa=5").targets(np.array([3.25]))
+    losses = reader.losses(torch.zeros(1, 32), torch.from_numpy(targets))
+    assert losses.item() == pytest.approx(expected)
+
+
 def test_a_loss_that_is_not_masked_counts_what_cannot_follow() -> None:
     masked, free = random_reader("ud"), random_reader("ud", masked=False)
     learnt = torch.from_numpy(value_head("decoder:ud").targets(np.array([3.25, -1e7, 0.0])))

@@ -28,6 +28,20 @@ def test_targets_are_the_digits() -> None:
     assert made.tolist() == [[0, 1, 7, 5], [1, 0, 3, 0], [0, 9, 9, 9], [0, 0, 0, 0]]
 
 
+@each(("bases", "seven", "logits"), [("10", [7 / 10], (1, -1)), ("2+5", [7 / 2, 7 / 5], (2, 0))])
+def test_the_logits_of_a_digit(bases: str, seven: list[float], logits: tuple[int, int]) -> None:
+    """Golden numbers of the public code: from the coordinates of 7, the logits of 7 and of 2. With
+    the bases 2 and 5, the digits 7 and 2 agree modulo 5 and differ modulo 2."""
+    reader = value_head(f"fone,whole=1,decimals=0,bases={bases}").build(8)
+    reader.norm = torch.nn.Identity()
+    turns = 2 * np.pi * np.array(seven)
+    coordinates = np.stack([np.cos(turns), np.sin(turns)], axis=1).ravel()
+    hidden = torch.zeros(1, 8)
+    hidden[0, : len(coordinates)] = torch.from_numpy(coordinates)
+    read = reader(hidden)[0, 1:].tolist()
+    assert (read[7], read[2]) == pytest.approx(logits, abs=1e-6)
+
+
 def test_what_is_learnt_is_what_is_said() -> None:
     """All fifteen digits, those that the paper's own decoding loses (17.50001, 1009.09) too."""
     rng = np.random.default_rng(0)
