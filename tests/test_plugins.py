@@ -1,4 +1,4 @@
-"""Schemes from outside the package: as CONTRIBUTING.md says, by workers too, and with mistakes."""
+"""Schemes from outside the package: as docs/extend says, by workers too, and with mistakes."""
 
 import gzip
 import hashlib
@@ -88,7 +88,7 @@ def results_of(checks: str) -> list[str]:
     return [row["result"] for row in json.loads(checks)["rows"]]
 
 
-# --- CONTRIBUTING.md, "Add a scheme" -----------------------------------------------------------
+# --- docs/extend/scheme.md ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -102,8 +102,8 @@ class Block:
 
 def steps() -> list[Block]:
     """The blocks of the three steps, in order."""
-    page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    section = re.split(r"^## ", page.partition("\n## Add a scheme\n")[2], flags=re.M)[0]
+    page = (ROOT / "docs/extend/scheme.md").read_text("utf-8")
+    section = re.split(r"^## ", page.partition("\n## Three steps\n")[2], flags=re.M)[0]
     blocks = []
     for part in section.split("**Step ")[1:]:
         before, language, content = re.findall(r"\A(.*?)^```(\w+)\n(.*?)^```$", part, re.M | re.S)[
@@ -115,9 +115,7 @@ def steps() -> list[Block]:
 
 
 @pytest.mark.integration
-def test_a_scheme_is_added_as_contributing_says(
-    tmp_path: Path, plugins: Path, numtok: Shell
-) -> None:
+def test_a_scheme_is_added_as_its_page_says(tmp_path: Path, plugins: Path, numtok: Shell) -> None:
     """Here and, to encode, in a process of its own."""
     scheme, config, commands = steps()
     assert scheme.content == (PLUGINS / "schemes" / "rns.py").read_text("utf-8")

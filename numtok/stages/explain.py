@@ -64,7 +64,7 @@ def _numerals(number: str, policy: NumeralPolicy) -> Numerals:
     if len(starts) != 1 or (starts[0], ends[0]) != (0, len(data)):
         literals = [data[a:b].tobytes().decode() for a, b in zip(starts, ends, strict=True)]
         other = policy_for(number)
-        remedy = "See docs/NUMERALS.md"
+        remedy = "See docs/reference/numbers.md"
         if other is not None:
             remedy = f"To read it as one: --numbers {other.spec()}"
         raise UsageError(

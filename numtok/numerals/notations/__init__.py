@@ -3,7 +3,8 @@ the scanner reads.
 
 The scanner (:mod:`numtok.numerals.scan`) knows one notation. Under a policy with further ones, it
 reads a rewritten copy of the texts, and :class:`~numtok.numerals.notations.rewritten.Rewritten`
-turns the spans that it finds into spans of the original. docs/NUMERALS.md specifies every notation.
+turns the spans that it finds into spans of the original.
+docs/reference/numbers.md specifies every notation.
 
 characters.py  rewriting of single characters: digits of other scripts, dashes, decimal commas
 numbers.py     rewriting of whole numbers
