@@ -1,6 +1,6 @@
 """Generates the pages of the Python API, which mkdocstrings fills from docstrings."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numtok
 from docs.site.text import first_sentence, table
@@ -35,8 +35,11 @@ def public_names() -> list[str]:
     return [name for name in dir(numtok) if not name.startswith("_")]
 
 
-def _path(name: str) -> str:
-    return f"numtok.library.{numtok._PUBLIC[name].replace(':', '.')}"
+def _entry(name: str) -> str:
+    """Return what mkdocstrings replaces by the documentation of a public name."""
+    path = f"numtok.library.{numtok._PUBLIC[name].replace(':', '.')}"
+    options = f"      heading: numtok.{name}\n      toc_label: {name}"
+    return f"::: {path}\n    options:\n{options}"
 
 
 def pages() -> Iterator[tuple[str, str]]:
@@ -48,15 +51,15 @@ def pages() -> Iterator[tuple[str, str]]:
     more = [(f"[{title}]({page}.md)", "") for page, title in _TITLES.items()]
     yield "reference/python/index.md", f"{_INDEX}\n\n{table(('name', 'purpose'), rows + more)}\n"
     commands = [name for name in public_names() if name not in _PARTS]
-    yield "reference/python/commands.md", _page("Commands as functions", map(_path, commands))
-    yield "reference/python/library.md", _page("Library", map(_path, _PARTS))
+    yield "reference/python/commands.md", _page("Commands as functions", map(_entry, commands))
+    yield "reference/python/library.md", _page("Library", map(_entry, _PARTS))
     for page, paths in _MODULES.items():
-        yield f"reference/python/{page}.md", _page(_TITLES[page], paths)
+        yield f"reference/python/{page}.md", _page(_TITLES[page], (f"::: {path}" for path in paths))
 
 
 def _page_of(name: str) -> str:
     return "library" if name in _PARTS else "commands"
 
 
-def _page(title: str, paths: Iterator[str] | tuple[str, ...]) -> str:
-    return "\n\n".join([f"# {title}", *(f"::: {path}" for path in paths)]) + "\n"
+def _page(title: str, entries: Iterable[str]) -> str:
+    return "\n\n".join([f"# {title}", *entries]) + "\n"

@@ -78,7 +78,7 @@ def page(name: str) -> str:
         ("source", scheme.source),
     ]
     parts = [f"# {name}", lead, f"## Four numbers\n\n{_numbers(name, scheme)}"]
-    parts.append(f"## Facts\n\n{table(('', ''), facts)}")
+    parts.append(f"## Facts\n\n{table(('fact', 'value'), facts)}")
     if details:
         parts.append(f"## How it works\n\n{details}")
     if settings := list(kind.rows()):

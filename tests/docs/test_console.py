@@ -9,7 +9,7 @@ from tests.imports import ROOT
 
 PAGES = console.pages()
 #: Pages of Python, which tests/library/test_guide.py runs and checks further.
-ELSEWHERE = ("python-model.md", "python-commands.md", "text-regressor.md", "score.md")
+ELSEWHERE = ("python-model.md", "python-commands.md", "text-regressor.md")
 RUN = [page for page in PAGES if page.name not in ELSEWHERE]
 
 
