@@ -68,7 +68,7 @@ test-gpu: setup
 messages: setup
     {{ tests }} --write-messages
 
-# Build the site in build/site, offline and with warnings as errors (the extra `docs`).
+# Build the site in build/site; search needs a server: python -m http.server -d build/site.
 docs: setup
     @PYTHONPATH=. .venv/bin/python -m docs.site
 

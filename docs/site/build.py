@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from docs.site import commands, python, results, schemes
+from docs.site import commands, notebooks, python, results, schemes
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -22,7 +22,7 @@ CONTENT = (
 
 def generated() -> Iterator[tuple[str, str]]:
     """Yield the path and the text of each generated page."""
-    for module in (schemes, results, commands, python):
+    for module in (schemes, results, commands, python, notebooks):
         yield from module.pages()
     yield "releases.md", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
