@@ -44,7 +44,7 @@ def collect(folder: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     config = yaml.safe_load((DOCS / "mkdocs.yml").read_text(encoding="utf-8"))
-    config["docs_dir"] = str(pages)
+    config["docs_dir"] = "pages"
     config["nav"] = _filled(config["nav"], pages)
     (folder / "mkdocs.yml").write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
 

@@ -11,6 +11,7 @@ import yaml
 from docs.site import build, commands, python, results, schemes
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.plugins import registries
+from numtok.registry import registry_in
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +77,14 @@ def test_schemes_are_good_and_bad_at_what_the_grand_table_says() -> None:
     assert (best.place, best.skill) == (1, 0.97)
     assert "NUPA 0.82" in results.standings("xval")
     assert "does not include" in results.standings("rt")
+
+
+def test_the_readme_counts_what_there_is() -> None:
+    page = (build.ROOT / "README.md").read_text(encoding="utf-8")
+    count = {kind: len(list(registry_in(package))) for kind, package in registries().items()}
+    assert "{schemes} schemes, {embedders} embedders, {heads} heads".format(**count) in page
+    assert "{tasks} tasks and {sources} public sources".format(**count) in page
+    assert "{metrics} metrics".format(**count) in page
 
 
 def test_every_public_name_is_on_a_page_of_the_python_api() -> None:
