@@ -122,6 +122,7 @@ class Shell:
             "PYTHONPATH": str(ROOT),
             "PYTHONWARNINGS": "default",
             "COLUMNS": "100",
+            "NUMTOK_THREADS": "1",  # another number changes the last digits of a loss
         }
         self._process = subprocess.Popen(
             ["bash", "--norc"],

@@ -105,7 +105,7 @@ def leaderboard() -> str:
         "# Leaderboard",
         "Skill of every encoding on eight data sets: 1 - error / error of the median of the train "
         "split; the mean of three seeds. Click a heading to sort. "
-        "[The grand table](grand-table.md) describes data, models and findings, and has the "
+        "[The grand table](grand-table.md) describes data, models and findings, and links the "
         "standard deviations. "
         "Mean ranks closer than 17.1 may be due to chance (Nemenyi, 95%).",
     ]
