@@ -74,9 +74,13 @@ test-gpu: setup-dev
 messages: setup-dev
     {{ tests }} --write-messages
 
-# Write docs/guide/reference.md, which is made of the code.
-reference: setup
-    .venv/bin/python -m numtok.cli.output.reference > docs/guide/reference.md
+# Build the site in build/site; search needs a server: python -m http.server -d build/site.
+docs: setup
+    @PYTHONPATH=. .venv/bin/python -m docs.site
+
+# Run the console blocks of pages and rewrite their output: `just docs-update --slow README.md`.
+docs-update *options: setup
+    @PYTHONPATH=. .venv/bin/python -m docs.site --update {{ options }}
 
 # Where UCI's sets are read from; empty: their repository (`just uci=DIR pages`).
 uci := ""

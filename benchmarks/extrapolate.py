@@ -19,7 +19,10 @@ from _shared import table  # type: ignore[import-not-found]
 from rich.console import Console
 
 UNIT = (64 << 20) / 1e9  # GB of input in a shard, of one split
-TOKENS, NUMBERS = 0.185e9, 0.0443e9  # of p1000 in a GB of orbit-like JSON (docs/SCALE.md)
+TOKENS, NUMBERS = (
+    0.185e9,
+    0.0443e9,
+)  # of p1000 in a GB of orbit-like JSON (docs/results/performance.md)
 COSTS = Path(__file__).with_name("_costs.tsv")
 _OF_A_PARAMETER = 3 * 4  # bytes: itself and two moments
 _OF_A_NUMBER = 8 + 4 + 4 + 4  # bytes: it, where it begins, how long it is, its channel

@@ -4,7 +4,7 @@ The class contains the settings of a command (:class:`CommandSettings`), or it i
 registry, such as a head. The declaration of a setting determines its option and help text, its key
 in ``numtok.toml``, sweep files and specs, its allowed values, its entry in the settings of an
 artifact, its form in the command that rebuilds the artifact, and its line in
-``docs/guide/reference.md``.
+``docs/site``.
 
 >>> @dataclass(frozen=True)
 ... class Fry(CommandSettings):

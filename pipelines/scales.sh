@@ -118,7 +118,7 @@ command -v numtok > /dev/null || PATH="$PWD/.venv/bin:$PATH"
 
 # The sizes of planetary systems and of what learns them (xval-table5, xval-figures). At two cores
 # these are small ones, and planets begin in a line: of systems that begin anywhere a small model told
-# no step size after 4,000 steps (docs/LOG.md). The published ranges of planets, points, spans and the
+# no step size after 4,000 steps (docs/log). The published ranges of planets, points, spans and the
 # published share of planets in a line from the scale of a GPU on.
 orbits() {
     PLANETS=2 POINTS=14 SPAN=3..10 ALIGNED=1
@@ -136,7 +136,7 @@ orbits() {
 # MINUTES are about those of p10, the longest, in STEPS steps, as in the paper; at two cores half of
 # that. There places, days and steps are few, places always as many, so that a number of the same
 # meaning stands at the same token, and batches are small: of what a small model learns here, steps
-# decide and not rows (docs/LOG.md). Rows begin at any hour that the field has; HOURS=6h takes fewer
+# decide and not rows (docs/log). Rows begin at any hour that the field has; HOURS=6h takes fewer
 # of a large one. The published sizes are those from the scale of a GPU on, with rows of thousands
 # of tokens.
 weather() {
@@ -161,7 +161,7 @@ weather() {
 # The models of NumGPT (numgpt-*): decoders, in batches of 96. From the scale of a GPU on they have the
 # published size and rate, and learn for the published epochs; at two cores they have three layers of
 # width 64, and a budget in steps. There Table 1 takes two hours and a half, an hour of it for the
-# smaller budgets, Table 3 half an hour, and Figure 3 three quarters of one (docs/LOG.md).
+# smaller budgets, Table 3 half an hour, and Figure 3 three quarters of one (docs/log).
 numgpt() {
     BATCH=96 RATE=6.25e-5 PRESET=gpt2 SAMPLES= EPOCHS=50
     case "$SCALE" in
@@ -172,7 +172,7 @@ numgpt() {
 
 # The models of Value-Aware (numvalue-*): decoders that learn answers alone, and how many rows of each
 # task and digit key there are. At two cores six tasks of up to four digits, and small batches: steps
-# decide, not rows (docs/LOG.md); with one GPU all 38 of up to five; at paper scale the published data,
+# decide, not rows (docs/log); with one GPU all 38 of up to five; at paper scale the published data,
 # size, rate and curriculum.
 numvalue() {
     TASKS=add_Integer+floordiv_Integer+length_Integer+max_Float+multiply_easy_Integer+to_scient_Float

@@ -1,9 +1,8 @@
-"""How numtok is laid out: the rules of its floors, and what no file may contain.
+"""How numtok is laid out: the rules of its layers, and what no file may contain.
 
-CONTRIBUTING.md states the rules. Each is a function of sources, which says what breaks it; a test
-holds the real tree to it, and the second half of this file shows that each can fail. Imports are
-read by ``tests/imports.py``. What the folders say of their files, and the pages, is in
-``tests/test_pages.py``.
+docs/architecture.md states the rules. Each is a function of sources, which says what breaks it; a
+test holds the real tree to it, and the second half of this file shows that each can fail. Imports
+are read by ``tests/imports.py``. Folders, their files and pages: ``tests/test_pages.py``.
 """
 
 import ast
@@ -26,8 +25,8 @@ GROUND = (
     *("part_class", "plugins", "registry", "reports"),
     *("row", "seeds", "setting_names", "setting_values", "stored_json", "version"),
 )
-#: Lowest first. Modules of one floor may import each other, floors import those below them.
-FLOORS: tuple[tuple[str, ...], ...] = (
+#: Lowest first. Modules of one layer may import each other, layers import those below them.
+LAYERS: tuple[tuple[str, ...], ...] = (
     GROUND,
     ("settings",),
     ("store",),
@@ -48,7 +47,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("__main__",),
     ("",),  # numtok/__init__.py, with the public names: nothing in numtok imports it
 )
-FLOOR = {part: floor for floor, parts in enumerate(FLOORS) for part in parts}
+LAYER = {part: layer for layer, parts in enumerate(LAYERS) for part in parts}
 STORE = "numtok.store.store"
 STORE_IN = ("cli", "library", "stages", "store", "sweeps")
 TORCH = ("safetensors", "torch")
@@ -93,17 +92,17 @@ def _within_numtok(modules: Modules) -> Iterator[tuple[str, int, str]]:
 # --- the rules: each says what breaks it -------------------------------------------------------
 
 
-def floors(modules: Modules) -> list[str]:
-    """A folder imports only from floors below it, and everything at the top has its floor."""
-    lost = {part for part in map(_part, modules) if part not in FLOOR}
-    broken = [f"{part} stands on no floor: say in FLOORS where it belongs" for part in lost]
+def layers(modules: Modules) -> list[str]:
+    """A folder imports only from layers below it, and everything at the top has its layer."""
+    lost = {part for part in map(_part, modules) if part not in LAYER}
+    broken = [f"{part} is in no layer: add it to LAYERS" for part in lost]
     for module, line, target in _within_numtok(modules):
         part, wanted = _part(module), _part(target)
-        if part != wanted and {part, wanted} <= FLOOR.keys():
-            if FLOOR[wanted] > FLOOR[part]:
-                broken.append(f"{module}:{line} imports {target}, of a floor above")
-            elif FLOOR[wanted] == FLOOR[part] > 0:
-                broken.append(f"{module}:{line} imports {target}, of the same floor")
+        if part != wanted and {part, wanted} <= LAYER.keys():
+            if LAYER[wanted] > LAYER[part]:
+                broken.append(f"{module}:{line} imports {target}, of a layer above")
+            elif LAYER[wanted] == LAYER[part] > 0:
+                broken.append(f"{module}:{line} imports {target}, of the same layer")
     return broken
 
 
@@ -244,7 +243,7 @@ def _is_kernel(node: ast.FunctionDef) -> bool:
 
 
 RULES = (
-    *(floors, no_cycle, underscores, siblings, store, torch, stages, computed, classes),
+    *(layers, no_cycle, underscores, siblings, store, torch, stages, computed, classes),
     *(part_imports, many_arguments),
 )
 
@@ -422,9 +421,9 @@ def test_an_import_upward_is_found_in_every_spelling() -> None:
         "__import__('numtok.store')",
     ]:
         with case(text):
-            told = "numtok.errors:{} imports numtok.store, of a floor above"
+            told = "numtok.errors:{} imports numtok.store, of a layer above"
             line = 1 + text.count("\n")
-            assert broken_by(floors, errors=text, store="") == told.format(line)
+            assert broken_by(layers, errors=text, store="") == told.format(line)
 
 
 def test_an_import_upward_is_found_from_a_subfolder() -> None:
@@ -433,25 +432,25 @@ def test_an_import_upward_is_found_from_a_subfolder() -> None:
         "from ..store import Store",
         "import numtok\nnumtok.store.x()",
     ]:
-        assert "of a floor above" in broken_by(floors, store="", numerals="", errors__x=text), text
+        assert "of a layer above" in broken_by(layers, store="", numerals="", errors__x=text), text
 
 
 def test_imports_point_down_only() -> None:
     texts = {"models__model": "import numtok.training.loop", "training__loop": ""}
-    assert "training.loop, of a floor above" in broken_by(floors, **texts)
-    assert "sweeps, of a floor above" in broken_by(
-        floors, sklearn="from . import sweeps", sweeps=""
+    assert "training.loop, of a layer above" in broken_by(layers, **texts)
+    assert "sweeps, of a layer above" in broken_by(
+        layers, sklearn="from . import sweeps", sweeps=""
     )
-    assert "numtok, of a floor above" in broken_by(floors, cli__ls="from numtok import load")
-    assert "utils stands on no floor" in broken_by(floors, utils="")
-    assert broken_by(floors, errors="from numtok import files", files="") == ""
-    assert broken_by(floors, training__loop="import numtok.models", models="") == ""
+    assert "numtok, of a layer above" in broken_by(layers, cli__ls="from numtok import load")
+    assert "utils is in no layer" in broken_by(layers, utils="")
+    assert broken_by(layers, errors="from numtok import files", files="") == ""
+    assert broken_by(layers, training__loop="import numtok.models", models="") == ""
 
 
-def test_a_floor_beside_is_no_floor_below(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(FLOOR, "metrics", FLOOR["data"])
-    assert "metrics, of the same floor" in broken_by(
-        floors, data="import numtok.metrics", metrics=""
+def test_a_layer_at_the_same_level_is_not_below(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(LAYER, "metrics", LAYER["data"])
+    assert "metrics, of the same layer" in broken_by(
+        layers, data="import numtok.metrics", metrics=""
     )
 
 

@@ -112,7 +112,7 @@ class Mine(TokenTrunk):
 """
 
 SCHEME = (Path(__file__).parent / "plugins" / "schemes" / "decade.py").read_text("utf-8")
-#: Those of other kinds are examples of CONTRIBUTING.md, which tests/test_contributing.py checks.
+#: Other kinds are examples of docs/extend, which tests/test_extend.py checks.
 SOURCES = {
     "embedder": EMBEDDER,
     "head": HEAD,

@@ -1,11 +1,10 @@
-"""Schemes from outside the package: as CONTRIBUTING.md says, by workers too, and with mistakes."""
+"""Schemes from outside the package: as docs/extend says, by workers too, and with mistakes."""
 
 import gzip
 import hashlib
 import json
 import os
 import re
-import shlex
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from docs.site.console import blocks
 from numtok.encoding.codec import Codec
 from numtok.encoding.schema import SCHEME_FILE
 from numtok.encoding.schemes.base import SCHEMES, Failure
@@ -88,62 +88,14 @@ def results_of(checks: str) -> list[str]:
     return [row["result"] for row in json.loads(checks)["rows"]]
 
 
-# --- CONTRIBUTING.md, "Add a scheme" -----------------------------------------------------------
+# --- docs/extend/scheme.md ---------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Block:
-    """A fenced block of the page, and the last name in backticks with a suffix before it."""
-
-    language: str
-    file: str
-    content: str
-
-
-def steps() -> list[Block]:
-    """The blocks of the three steps, in order."""
-    page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    section = re.split(r"^## ", page.partition("\n## Add a scheme\n")[2], flags=re.M)[0]
-    blocks = []
-    for part in section.split("**Step ")[1:]:
-        before, language, content = re.findall(r"\A(.*?)^```(\w+)\n(.*?)^```$", part, re.M | re.S)[
-            0
-        ]
-        named = re.findall(r"`([\w/]+\.\w+)`", before.partition("\n\n")[0])
-        blocks.append(Block(language, named[0] if named else "", content))
-    return blocks
-
-
-@pytest.mark.integration
-def test_a_scheme_is_added_as_contributing_says(
-    tmp_path: Path, plugins: Path, numtok: Shell
-) -> None:
-    """Here and, to encode, in a process of its own."""
-    scheme, config, commands = steps()
-    assert scheme.content == (PLUGINS / "schemes" / "rns.py").read_text("utf-8")
-    assert (scheme.language, scheme.file) == ("python", "plugins/schemes/rns.py")
-    assert (config.language, config.file) == ("toml", "numtok.toml")
-    for block in (scheme, config):
-        path = tmp_path / block.file
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(block.content, "utf-8")
-    (tmp_path / "data.jsonl").write_text('{"text": "from -60.2 to 0, 5e-324 and 1,000"}\n')
-
-    assert commands.language == "sh"
-    check, explain, encode = commands.content.splitlines()
-    assert check.startswith("numtok schemes --check ")
-    checked = numtok(*shlex.split(check)[1:], "--json")
-    assert (checked.code, checked.err) == (0, "")
-    assert set(results_of(checked.out)) == {"ok"}
-    explained = numtok(*shlex.split(explain)[1:])
-    assert (explained.code, explained.err) == (0, "")
-    assert "0%7 8%11 4%13" in explained.out
-    encoded = run(tmp_path, "sh", "-c", encode)
-    assert encoded.code == 0, encoded.err
-    assert re.fullmatch(r"data-rns@[0-9a-f]{16}\n", encoded.out)
-    assert re.search(r"lost: positive underflow +1\b", encoded.err)
-    verified = numtok("verify", encoded.out.strip())
-    assert verified.code == 0, verified.err
+def test_the_page_on_schemes_shows_the_plugin_of_these_tests() -> None:
+    """tests/docs/test_console.py follows the steps of the page."""
+    page = (ROOT / "docs/extend/scheme.md").read_text("utf-8")
+    [scheme] = [one.text for one in blocks(page) if one.value == "plugins/schemes/rns.py"]
+    assert scheme == (PLUGINS / "schemes" / "rns.py").read_text("utf-8")
 
 
 # --- schemes that nobody has seen --------------------------------------------------------------
@@ -238,7 +190,7 @@ def test_a_scheme_that_nobody_has_seen_is_encoded_by_workers(
 
 # --- mistakes ----------------------------------------------------------------------------------
 
-WHOLE = steps()[0].content
+WHOLE = (PLUGINS / "schemes" / "rns.py").read_text("utf-8")
 
 
 def test_a_plugin_that_breaks_the_contract_is_a_negative_verdict(

@@ -15,7 +15,7 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
     95% interval of the measured difference excludes 0. With --format md, prints a page that also
     lists each contradiction and each statement of the papers.
 
-    Example: numtok fidelity --format md > docs/results/fidelity.md
+    Example: numtok fidelity --format md > fidelity.md
     """
     from numtok.cli.output.fidelity import print_fidelity
     from numtok.evaluation.fidelity.counts import read_fidelity

@@ -99,17 +99,16 @@ class _Group:
         np.add.at(inside, at, 1)
         np.add.at(inside, at + self._lengths, -1)
         tokens = self._tokens[inside[:-1].cumsum(dtype=np.int8) > 0] - np.uint32(codec.number_first)
-        decoded = codec.decode_numbers(tokens, self._lengths, self._channel)
+        answers = self._columns["answer_start"].fill_null(np.iinfo(np.int32).max).to_numpy()
+        in_answer = self._starts >= answers[row_of]
+        decoded = codec.decode_numbers(tokens, self._lengths, self._channel, in_answer)
         if decoded.written is not None:
             values = Numerals.of_literals([*map(decoded.literal, range(len(at)))]).values
             yield values != self._numbers, "but its tokens spell another number"
             return
-        answers = self._columns["answer_start"].fill_null(np.iinfo(np.int32).max).to_numpy()
-        again = codec.encode_numbers(
-            Numerals.of_literals([*map(repr, self._numbers.tolist())]),
-            self._starts >= answers[row_of],
-        )
-        best = codec.decode_numbers(again.tokens, again.lengths, again.channel)
+        numerals = Numerals.of_literals([*map(repr, self._numbers.tolist())]).of_texts(in_answer)
+        again = codec.encode_numbers(numerals)
+        best = codec.decode_numbers(again.tokens, again.lengths, again.channel, in_answer)
         same = (decoded.failures == best.failures) & ~(
             np.abs(decoded.values - self._numbers)
             > np.abs(best.values - self._numbers) * (1 + _SLACK) + _SLACK * np.abs(self._numbers)

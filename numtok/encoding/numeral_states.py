@@ -1,6 +1,6 @@
 """State machine that reads numerals character by character.
 
-docs/NUMERALS.md describes the complete syntax.
+docs/reference/numbers.md describes the complete syntax.
 """
 
 from collections.abc import Collection, Mapping, Sequence

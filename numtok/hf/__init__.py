@@ -2,7 +2,8 @@
 ``from_pretrained``, and generate well-formed numbers with ``generate``.
 
 Importing this module lets ``AutoTokenizer``, ``AutoModel`` and ``AutoModelForCausalLM`` load the
-folders that ``numtok export MODEL --format transformers`` writes. See docs/guide/library.md.
+folders that ``numtok export MODEL --format transformers`` writes. See
+docs/how-to/python-commands.md.
 
 logits.py     a logits processor that makes any model generate well-formed numbers
 model.py      trained models as transformers classes, and their configuration

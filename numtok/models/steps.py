@@ -35,7 +35,7 @@ def compile_passes(model: Model) -> None:
 
     The compiled passes accept any number of rows and tokens, and return the same states up to
     rounding. CUDA graphs are not used, because a pass writes into its cache. Do not call this
-    function for models on CPUs, where compilation is not worthwhile (docs/RESULTS.md).
+    function for models on CPUs, where compilation is not worthwhile (docs/results).
     """
     model.hidden = torch.compile(model.hidden, dynamic=True)  # type: ignore[method-assign]
     model.extend = torch.compile(model.extend, dynamic=True)  # type: ignore[method-assign]

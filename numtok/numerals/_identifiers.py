@@ -1,6 +1,6 @@
 """Detects digits that are part of an identifier, a hash, a UUID or a number in another script.
 
-The rule is stated in docs/NUMERALS.md, under "What looks like a number but is text".
+The rule is stated in docs/reference/numbers.md, under "What looks like a number but is text".
 """
 
 import numpy as np

@@ -35,7 +35,7 @@ class NumeralPolicy:
     """Settings that define what counts as a number in a text.
 
     Examples of specs are ``default``, ``thousands,percent``, ``eu`` and
-    ``units,groups=apostrophe+space``. docs/NUMERALS.md specifies every notation.
+    ``units,groups=apostrophe+space``. docs/reference/numbers.md specifies every notation.
 
     rule
         ``default`` is numtok's own rule. ``xval`` is the pattern in xVal's public code,

@@ -1,7 +1,7 @@
 """Finds the numbers in a column of texts and returns their byte offsets.
 
-docs/NUMERALS.md specifies what counts as a number, with a table of examples; comments below refer
-to these examples. Texts are UTF-8. A span never splits a character, because numbers are ASCII
+docs/reference/numbers.md specifies what counts as a number, with examples; comments below
+refer to these examples. Texts are UTF-8. A span never splits a character, because numbers are ASCII
 except for a leading U+2212.
 """
 

@@ -29,7 +29,7 @@ class Config(CommandSettings):
     """
 
     file: str = setting(
-        help="File of settings to try; see docs/guide/sweep.md", metavar="FILE.toml", argument=True
+        help="File of settings to try; see docs/how-to/sweep.md", metavar="FILE.toml", argument=True
     )
     _: KW_ONLY
     changes: tuple[str, ...] = setting(

@@ -64,7 +64,7 @@ def _numerals(number: str, policy: NumeralPolicy) -> Numerals:
         from numtok.numerals.proposals import policy_for  # needs the kernels of all notations
 
         other = policy_for(number)
-        remedy = "See docs/NUMERALS.md"
+        remedy = "See docs/reference/numbers.md"
         if other is not None:
             remedy = f"To read it as one: --numbers {other.spec()}"
         raise UsageError(

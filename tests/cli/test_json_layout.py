@@ -1,4 +1,4 @@
-"""docs/guide/json.md: the keys of what each command prints with ``--json``."""
+"""docs/reference/json.md: the keys of what each command prints with ``--json``."""
 
 import inspect
 import json
@@ -14,7 +14,7 @@ from tests.fakepretrained import pretrained
 from tests.shell import Shell
 from tests.stages.test_fetch import folder_of_yacht
 
-PAGE = (ROOT / "docs/guide/json.md").read_text("utf-8")
+PAGE = (ROOT / "docs/reference/json.md").read_text("utf-8")
 _ROW = re.compile(r"^\| `(\w+)` \| (\d) \| `(.+)` \|$", re.M)
 _KEY = re.compile(r"(\w[\w ]*)(\??)(?:\(([^)]*)\))?(?:, |$)")
 
@@ -112,4 +112,4 @@ def test_each_command_prints_the_keys_of_the_page(numtok: Shell, tmp_path: Path)
         schema, keys = documented()[command.split()[0]]
         assert found.pop("schema") == schema, command
         wrong += [f"{command}: {line}" for line in differences(keys, found)]
-    assert not wrong, "correct docs/guide/json.md"
+    assert not wrong, "correct docs/reference/json.md"

@@ -1,4 +1,4 @@
-"""``numtok.read_answer`` and ``numtok.score_answers``, and the examples of docs/guide/score.md."""
+"""``numtok.read_answer`` and ``numtok.score_answers``, and the examples of docs/how-to/score.md."""
 
 import importlib.util
 import re
@@ -16,7 +16,7 @@ import numtok
 from numtok.errors import DataError, UsageError
 from tests.messages import Says
 
-GUIDE = (Path(__file__).resolve().parents[2] / "docs/guide/score.md").read_text("utf-8")
+GUIDE = (Path(__file__).resolve().parents[2] / "docs/how-to/score.md").read_text("utf-8")
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", GUIDE, re.M | re.S)
 
 

@@ -1,4 +1,4 @@
-"""docs/guide/library.md is run: its first part in few steps, all of it as it stands when slow."""
+"""The Python pages are run: python-model.md in few steps, all of it when slow."""
 
 import re
 from pathlib import Path
@@ -7,19 +7,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-import numtok
+from docs.site.console import blocks
 from tests import fakemodels
 
 one_thread = fakemodels.one_thread
 
 ROOT = Path(__file__).resolve().parents[2]
-GUIDE = (ROOT / "docs/guide/library.md").read_text("utf-8")
-COMMANDS = "## Commands as functions"
+PAGES = ROOT / "docs/how-to"
+MODEL = (PAGES / "python-model.md").read_text("utf-8")
+COMMANDS = (PAGES / "python-commands.md").read_text("utf-8")
+REGRESSOR = (PAGES / "text-regressor.md").read_text("utf-8")
 
 
 def run(page: str, names: dict[str, Any]) -> None:
-    for block in re.findall(r"^```python\n(.*?)^```", page, re.M | re.S):
-        exec(compile(block, "library.md", "exec"), names)
+    for block in blocks(page):
+        if block.language == "python":
+            exec(compile(block.text, "page", "exec"), names)
 
 
 no_gpu = pytest.mark.filterwarnings("ignore:'pin_memory' argument:UserWarning")  # of a Trainer
@@ -33,12 +36,10 @@ def test_the_guide_to_a_model_of_ones_own_runs(
     """In few steps: the loss falls, and numbers in the units of the text come out."""
     pytest.importorskip("transformers")
     monkeypatch.chdir(tmp_path)
-    before, _, after = GUIDE.partition(COMMANDS)
-    few = before.replace("STEPS = 1000", "STEPS = 60")
-    assert few != before
+    few = MODEL.replace("STEPS = 1000", "STEPS = 60")
+    assert few != MODEL
     names: dict[str, Any] = {}
     run(few, names)
-    run(after.partition("## Errors")[2], names)
     losses = names["losses"]
     assert sum(losses[-5:]) < 0.5 * sum(losses[:5])
     assert names["r2"] > 0.3 and names["measured"]["eval_r2"] > 0.3
@@ -54,32 +55,33 @@ def test_the_guide_to_a_model_of_ones_own_runs(
     assert "token" in first and "text 1" in second
 
 
-def check_estimator_section(names: dict[str, Any]) -> None:
+@pytest.mark.integration
+def test_the_page_on_scikit_learn_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    run(REGRESSOR, names)
     assert np.median(names["scores"]) > 0.5
     low, high = names["interval"][0]
     assert low < high
 
 
+@no_gpu
 @pytest.mark.integration
-def test_the_sections_on_frames_and_scikit_learn_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_page_on_commands_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("transformers")
     monkeypatch.chdir(tmp_path)
-    section = GUIDE.partition("A data frame (pandas")[2].partition("## As a model of transf")[0]
-    names: dict[str, Any] = {"numtok": numtok, "random": np.random.default_rng(0)}
-    run(section, names)
-    check_estimator_section(names)
+    names: dict[str, Any] = {}
+    run(COMMANDS, names)
+    assert names["report"].ref.startswith("arithmetic-xval-nano-test@")
+    assert isinstance(names["row"].numbers[0]["value"], float)
 
 
 @no_gpu
 @pytest.mark.slow
 def test_the_guide_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three layers of one's own learn to add, and commands make their artifacts."""
+    """Three layers of one's own learn to add."""
     pytest.importorskip("transformers")
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
-    run(GUIDE, names)
+    run(MODEL, names)
     assert names["r2"] >= 0.99 and names["measured"]["eval_r2"] >= 0.99
-    check_estimator_section(names)
-    assert names["report"].ref.startswith("arithmetic-xval-nano-test@")
-    assert isinstance(names["row"].numbers[0]["value"], float)

@@ -145,8 +145,8 @@ def test_accepted_and_refused_tokenizers(
             text_tokenizer_of(f"hf:{tmp_path}")
 
 
-#: The rows of the table of models in docs/guide/train.md: model type, config, whether `features`
-#: reads it, and whether `train --preset hf:` does.
+#: The rows of the table of models in docs/how-to/pretrained.md: model type, config, whether
+#: `features` reads it, and whether `train --preset hf:` does.
 ACCEPTED = [
     *((kind, {}, True, True) for kind in KINDS),
     ("t5", {}, True, False),

@@ -1,4 +1,4 @@
-"""A slow reading of docs/NUMERALS.md with regular expressions, which shares no code with numtok.
+"""A slow reading of docs/reference/numbers.md with regular expressions, without numtok's code.
 
 :func:`spans_of` finds numbers by the default rule, and :func:`read` under any policy: it first
 writes other notations as the default one, in cells that remember which characters they stand for.

@@ -1,4 +1,4 @@
-"""The tables of docs/NUMERALS.md, read from the page itself, against the scanner."""
+"""The tables of docs/reference/numbers.md, read from the page itself, against the scanner."""
 
 import re
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from numtok.numerals.policy import PRESETS, NumeralPolicy
 from numtok.numerals.zones import NAMED
 from tests.cases import each
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "NUMERALS.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs/reference/numbers.md"
 _SPAN = re.compile(r"`([^`]+)`")
 
 

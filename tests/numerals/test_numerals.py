@@ -1,8 +1,8 @@
 """Numbers in text: which are found, which values they have, how they are rounded.
 
 Each part stands against an oracle that shares no code with it: the scanner against a slow
-reading of docs/NUMERALS.md (:mod:`tests.numerals.reading`) and against xVal's own pattern, values
-against ``float()``, rounding against ``decimal``.
+reading of docs/reference/numbers.md (:mod:`tests.numerals.reading`) and against xVal's own
+pattern, values against ``float()``, rounding against ``decimal``.
 """
 
 import json

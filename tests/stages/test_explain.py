@@ -194,7 +194,7 @@ def test_explain_prints_csv_and_md(numtok: Shell) -> None:
     assert ran.out.splitlines()[2].startswith("| xval | [NUM] | -60.2")
 
 
-RULES, THOUSANDS = "docs/NUMERALS.md", "--numbers thousands"
+RULES, THOUSANDS = "docs/reference/numbers.md", "--numbers thousands"
 
 
 def test_what_is_not_one_number_is_one_line(numtok: Shell, says: Says) -> None:

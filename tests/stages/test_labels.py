@@ -321,7 +321,7 @@ def test_seeds_of_both_trainings_are_one_experiment(store: Store, sixty: Artifac
 @pytest.mark.parametrize("scheme", ["numgpt", "digits"])
 def test_a_model_reads_a_page_before_sorting(scheme: str, store: Store, tmp_path: Path) -> None:
     """Rows of text alone, as a dump of Wikipedia has them: no targets, no labels."""
-    page = (Path(__file__).parents[2] / "docs/NUMERALS.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs/reference/numbers.md").read_text("utf-8")
     paragraphs = [{"text": one} for one in page.split("\n") if 60 < len(one) < 400][:40]
     assert len(paragraphs) == 40
     read = encoded(store, tmp_path, paragraphs, scheme, "page")

@@ -557,7 +557,7 @@ def test_affine_is_recommended_for_high_levels(tmp_path: Path, numtok: Shell) ->
 
 
 def test_small_numbers_beside_large_ones_are_for_a_logarithm(tmp_path: Path) -> None:
-    """As docs/guide/which-encoding.md says, where numgpt was recommended."""
+    """As docs/get-started/which-encoding.md says, where numgpt was recommended."""
     rows = [f"[{k}, {1000 * k}, {k / 100}]" for k in range(-50, 51)]
     found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows))
     assert (found.recommended, found.recommended_normalize) == ("xval", "signed-log")

@@ -117,7 +117,7 @@ def test_several_metrics_are_those_of_one_evaluation(tmp_path: Path) -> None:
 
 
 def test_the_examples_of_the_guide_are_sweeps(tmp_path: Path) -> None:
-    guide = (ROOT / "docs/guide/sweep.md").read_text("utf-8")
+    guide = (ROOT / "docs/how-to/sweep.md").read_text("utf-8")
     example = guide.partition("```toml\n")[2].partition("```")[0]
     sweep = read_sweep(written(tmp_path, example), ["train.steps=[250, 500]", "select.reach=0.05"])
     assert sweep.size == 2 * 2 * 3 * 3

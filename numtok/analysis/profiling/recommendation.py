@@ -1,10 +1,10 @@
-"""Chooses the scheme to try first, by a rule that docs/guide/which-encoding.md also describes.
+"""Chooses the scheme to try first, by the rule of docs/get-started/which-encoding.md.
 
 1. Values are normalized by ``signed-log``, or by ``affine`` if a logarithm would make them nearly
    equal.
 2. Schemes that lose numbers come last: those that clip, round or merge them, or hide changes in
    targets (in any number, if the data have no targets).
-3. The other schemes are ordered by their mean rank in the grand table of docs/RESULTS.md.
+3. The other schemes are ordered by their mean rank in the grand table of docs/results.
 """
 
 from collections.abc import Collection, Mapping, Sequence

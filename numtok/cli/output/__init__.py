@@ -20,7 +20,6 @@ profile.py     profiles of data
 progress.py    progress bars
 race.py        races
 reading.py     the numbers in texts, and digits that are not part of any number
-reference.py   the reference page of the guide, generated from setting declarations
 report.py      one report
 schemes.py     descriptions of schemes
 score.py       scores of answers of any model

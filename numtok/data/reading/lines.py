@@ -2,7 +2,7 @@
 
 The code is compiled for speed. Decoding whole blocks to records with msgspec, and converting the
 records to columns, doubled the CPU time of ``numtok encode`` with p1000 on rows of 50 and of 200
-bytes (docs/LOG.md).
+bytes (docs/log).
 """
 
 from functools import cache

@@ -40,7 +40,7 @@ class FoneEmbedder(FeatureEmbedder, TrainingDefaults):
         ``[NUM]``. With the subtraction, digits that are 0 in all numbers of the data add nothing
         and are not trained. Without it, their features are constants of 1, and every optimizer step
         shifts the part of the vector that all numbers share. Ten such digits slow training down
-        (docs/LOG.md, 2026-11-26).
+        (docs/log, 2026-11-26).
     bases
         ``10``: the periods above. ``2+5``: T = 2 * 10^k and 5 * 10^k for k = -decimals ... whole.
     """
@@ -49,7 +49,7 @@ class FoneEmbedder(FeatureEmbedder, TrainingDefaults):
     source: ClassVar[str] = "FoNE (arXiv 2502.09741), Section 3"
     # The public code uses 20% warm-up and 5e-5, its logged run of width 256 uses 5e-4. At width 128
     # that rate left half of the seeds without the last digit; with 2e-4 all learned it
-    # (docs/LOG.md).
+    # (docs/log).
     learning_rate: ClassVar[float] = 2e-4
     whole: int = setting(10, "Digits before the point.", at_least=0, at_most=MOST_DIGITS)
     decimals: int = setting(5, "Digits after the point.", at_least=0, at_most=MOST_DIGITS)

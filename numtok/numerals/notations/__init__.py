@@ -4,7 +4,7 @@ the scanner reads.
 The scanner (:mod:`numtok.numerals.scan`) knows one notation. Under a policy with further ones, it
 reads most numbers from the original, and the others from rewritten copies of the passages around
 them. :class:`~numtok.numerals.notations.rewritten.Rewritten` turns the spans found in a copy into
-spans of the original. docs/NUMERALS.md specifies every notation.
+spans of the original. docs/reference/numbers.md specifies every notation.
 
 passages.py    separation of numbers that need no rewriting from passages that may need it
 literals.py    literals of both, in order

@@ -1,6 +1,6 @@
 """One rule for what to try first, in ``profile``, in the grand table and in the guide."""
 
-import re
+import csv
 from pathlib import Path
 
 import numpy as np
@@ -18,9 +18,12 @@ DOCS = Path(__file__).resolve().parents[3] / "docs"
 
 def measured_ranks() -> dict[str, float]:
     """The mean ranks at equal samples; of xval with signed-log."""
-    page = (DOCS / "RESULTS.md").read_text("utf-8")
-    section = page.split("\n## The grand table", 1)[1].split("\n### ", 1)[0]
-    rows = re.findall(r"^\| `([^`]+)` \| ([\d.]+) ", section, re.MULTILINE)
+    text = (DOCS / "results" / "grand-table.csv").read_text("utf-8")
+    rows = {
+        (line["encoding"], line["rank"])
+        for line in csv.DictReader(text.splitlines())
+        if line["budget"] == "500 steps" and line["rank"]
+    }
     names = {"xval, normalize=signed-log": "xval", "bpe:512": "bpe"}
     found = {names.get(label, label): float(rank) for label, rank in rows}
     return {name: found[name] for name in SCHEMES if name in found}
@@ -33,8 +36,8 @@ def test_schemes_are_in_the_order_of_their_measured_ranks() -> None:
 
 
 def test_the_guide_begins_with_what_profile_recommends() -> None:
-    guide = (DOCS / "guide/which-encoding.md").read_text("utf-8")
-    begin = next(line for line in guide.splitlines() if line.startswith("- **Nothing known yet"))
+    guide = (DOCS / "get-started/which-encoding.md").read_text("utf-8")
+    begin = next(line for line in guide.splitlines() if line.startswith("| nothing is known yet"))
     advised = advised_normalizer(Moments.of(np.array([-3.0, 0.5, 2000.0])))
     assert f"`--scheme {MEASURED[0]} --normalize {advised}`" in begin
 

@@ -16,7 +16,7 @@ class ResidueNumbers(GridScheme):
     """Numbers in tenths, read back by the Chinese remainder theorem."""
 
     revision: ClassVar[int] = 1
-    source: ClassVar[str] = "CONTRIBUTING.md"
+    source: ClassVar[str] = "docs/extend"
     golden: ClassVar[tuple[tuple[str, str, str], ...]] = (
         ("-60.2", "- 0%7 8%11 4%13", "-60.2"),
         ("1001", "+OVERFLOW +OVERFLOW +OVERFLOW +OVERFLOW", "overflow"),

@@ -1,0 +1,150 @@
+"""Generates result pages from the files in docs/results."""
+
+import csv
+import io
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from docs.site.text import table
+from numtok.cli.output.fidelity import print_fidelity
+from numtok.cli.output.printing import Format
+from numtok.evaluation.fidelity.counts import read_fidelity
+
+RESULTS = Path(__file__).parents[1] / "results"
+BUDGETS = {
+    "500 steps": "Equal samples: 500 steps of 64 rows",
+    "12 seconds": "Equal time: 12 seconds of training on one core",
+}
+_GOOD = 5  # an encoding is good at a data set where at most 4 others are better
+_BAD = 0.05  # highest skill of an encoding that is bad at a data set
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """Skill of one encoding on one data set of the grand table."""
+
+    budget: str
+    encoding: str
+    rank: str
+    data: str
+    skill: float
+    sd: str
+    place: int
+
+
+def _read(name: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO((RESULTS / name).read_text(encoding="utf-8"))))
+
+
+@cache
+def grand_table() -> list[Standing]:
+    """Return all values of the grand table, with the place of each within its column."""
+    rows = _read("grand-table.csv")
+    found = []
+    for row in rows:
+        better = sum(
+            other["budget"] == row["budget"]
+            and other["data"] == row["data"]
+            and bool(other["rank"])
+            and float(other["skill"]) > float(row["skill"])
+            for other in rows
+        )
+        found.append(
+            Standing(
+                budget=row["budget"],
+                encoding=row["encoding"],
+                rank=row["rank"],
+                data=row["data"],
+                skill=float(row["skill"]),
+                sd=row["sd"],
+                place=better + 1,
+            )
+        )
+    return found
+
+
+def standings(scheme: str) -> str:
+    """Return what the grand table says about a scheme, as Markdown."""
+    own = [one for one in grand_table() if _scheme_of(one.encoding) == scheme]
+    if not own:
+        return "The [grand table](../results/grand-table.md) does not include this scheme."
+    count = len({one.encoding for one in grand_table() if one.rank})
+    lines = [
+        "From the [grand table](../results/grand-table.md): small models, three seeds, "
+        f"{count} encodings, eight data sets. Skill is 1 - error / error of the median. "
+        f"*Good at*: at most {_GOOD - 1} encodings are better. *Bad at*: skill of at most {_BAD}."
+    ]
+    rows = []
+    for encoding in dict.fromkeys(one.encoding for one in own):
+        for budget in BUDGETS:
+            values = [one for one in own if (one.encoding, one.budget) == (encoding, budget)]
+            good = [f"{one.data} {one.skill:.2f}" for one in values if one.place <= _GOOD]
+            bad = [f"{one.data} {one.skill:.2f}" for one in values if one.skill <= _BAD]
+            rank = values[0].rank or "not ranked"
+            rows.append((f"`{encoding}`", budget, rank, ", ".join(good), ", ".join(bad)))
+    columns = ("encoding", "budget", "mean rank", "good at", "bad at")
+    return "\n\n".join([*lines, table(columns, rows)])
+
+
+def _scheme_of(encoding: str) -> str:
+    return encoding.partition(",")[0].partition(":")[0]
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """Yield the path and the text of each page."""
+    yield "results/leaderboard.md", leaderboard()
+    yield "results/fidelity.md", fidelity()
+
+
+def leaderboard() -> str:
+    """Return the page of all encodings, one sortable table per budget."""
+    parts = [
+        "# Leaderboard",
+        "Skill of every encoding on eight data sets: 1 - error / error of the median of the train "
+        "split; the mean of three seeds. Click a heading to sort. "
+        "[The grand table](grand-table.md) describes data, models and findings, and links the "
+        "standard deviations. "
+        "Mean ranks closer than 17.1 may be due to chance (Nemenyi, 95%).",
+    ]
+    for budget, title in BUDGETS.items():
+        values = [one for one in grand_table() if one.budget == budget]
+        data = list(dict.fromkeys(one.data for one in values))
+        rows = []
+        for encoding in dict.fromkeys(one.encoding for one in values):
+            own = {one.data: one for one in values if one.encoding == encoding}
+            rank = next(iter(own.values())).rank
+            rows.append((f"`{encoding}`", rank, *[_shown(own.get(one)) for one in data]))
+        parts += [f"## {title}", table(("encoding", "mean rank", *data), rows)]
+    parts += ["## Real data sets with text", _real_sets()]
+    return "\n\n".join(parts) + "\n"
+
+
+def _shown(value: Standing | None) -> str:
+    return "" if value is None else f"{value.skill:.2f}"
+
+
+def _real_sets() -> str:
+    rows = [
+        (
+            row["set"],
+            f"`{row['candidate']}`",
+            "model" if row["is_model"] == "True" else "baseline",
+            f"{float(row['skill']):.3f}",
+            f"{float(row['skill_low']):.3f} to {float(row['skill_high']):.3f}",
+            f"{float(row['mae']):.4g}",
+        )
+        for row in _read("text-to-number.csv")
+    ]
+    columns = ("data", "candidate", "kind", "skill", "95% interval", "MAE")
+    return f"[Six real data sets](text-to-number.md) describes them.\n\n{table(columns, rows)}"
+
+
+def fidelity() -> str:
+    """Return the page that ``numtok fidelity --format md`` prints."""
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        print_fidelity(read_fidelity(RESULTS), Format.MD)
+    return printed.getvalue().replace("(papers)", "(papers/README.md)")

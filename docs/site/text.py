@@ -1,0 +1,34 @@
+"""Markdown and HTML helpers for generated pages."""
+
+import html
+import re
+from collections.abc import Iterable, Sequence
+
+from numtok.cli.output.printing import markdown
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a Markdown table."""
+    return markdown(columns, [[str(cell) for cell in row] for row in rows])
+
+
+def chips(tokens: Iterable[str]) -> str:
+    """Return tokens as a row of boxes, in HTML that is safe inside a Markdown table."""
+    boxes = [f'<span class="token">{_escaped(token)}</span>' for token in tokens]
+    return f'<span class="tokens">{"".join(boxes)}</span>'
+
+
+def _escaped(text: str) -> str:
+    """Escape characters that HTML or Markdown would interpret."""
+    return re.sub(r"[|\\`*_\[\]{}]", lambda match: f"&#{ord(match[0])};", html.escape(text))
+
+
+def prose(text: str) -> str:
+    """Return a docstring as Markdown: double backticks become single ones."""
+    return text.replace("``", "`").strip()
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a text, on one line."""
+    paragraph = " ".join(text.strip().split("\n\n")[0].split())
+    return re.split(r"(?<=[a-z0-9)`\]]\.) ", paragraph)[0]

@@ -1,0 +1,104 @@
+"""Console blocks of pages: the runner, and every page."""
+
+from pathlib import Path
+
+import pytest
+
+from docs.site import console
+from tests.imports import ROOT
+
+PAGES = console.pages()
+#: Pages of Python, which tests/library/test_guide.py runs and checks further.
+ELSEWHERE = ("python-model.md", "python-commands.md", "text-regressor.md")
+RUN = [page for page in PAGES if page.name not in ELSEWHERE]
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("page", RUN, ids=name_of)
+def test_a_page_does_what_it_shows(page: Path, tmp_path: Path) -> None:
+    differences, _ = console.run(page, tmp_path, slow=False)
+    assert not differences, "`just docs-update` rewrites outputs"
+
+
+SLOW = [page for page in RUN if "<!-- slow -->" in page.read_text("utf-8")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", SLOW, ids=name_of)
+def test_a_slow_page_does_what_it_shows(page: Path, tmp_path: Path) -> None:
+    differences, _ = console.run(page, tmp_path, slow=True)
+    assert not differences, "`just docs-update` rewrites outputs"
+
+
+# --- the runner --------------------------------------------------------------------------------
+
+PAGE = """# Title
+
+<!-- setup
+echo hidden > file.txt
+-->
+
+```console
+$ cat file.txt
+hidden
+$ for x in 1 2; do
+>     echo $x
+> done
+wrong
+$ false
+exit code 1
+```
+
+<!-- file: sub/config.toml -->
+```toml
+a = 1
+```
+
+```python
+from pathlib import Path
+
+assert Path("sub/config.toml").read_text() == "a = 1\\n"
+```
+
+<!-- not run: it needs a GPU -->
+```console
+$ exit 1
+```
+
+<!-- slow -->
+```console
+$ sleep 1000
+```
+"""
+
+
+@pytest.mark.integration
+def test_a_page_is_run_and_its_output_rewritten(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(PAGE)
+    (tmp_path / "folder").mkdir()
+    differences, text = console.run(page, tmp_path / "folder", slow=False)
+    assert [one.expected for one in differences] == ["wrong\n"]
+    assert differences[0].found == "1\n2\n"
+    assert text == PAGE.replace("wrong\n", "1\n2\n")
+
+
+def test_what_differs_between_runs_is_masked() -> None:
+    same = [
+        ("rooms@6b32ecdb62297483\n", "rooms@0123456789abcdef\n"),
+        ("time  0.18 s\n", "time  21 min\n"),
+        ("r2  0.988\n", "r2  0.9871\n"),
+        ("first\n...\nlast\n", "first\n1\n2\nlast\n"),
+        ("a    b\n──────\n", "a b\n───\n"),
+    ]
+    other = [("3 rows\n", "4 rows\n"), ("r2 0.9\n", "r2 0.5\n"), ("a\n...\nb\n", "a\nc\n")]
+    assert all(console.same(*pair) for pair in same)
+    assert not any(console.same(*pair) for pair in other)
+
+
+def test_output_is_shortened_as_on_the_page() -> None:
+    assert console.elided("1\n...\n9\n", "1\n2\n3\n8\n") == "1\n...\n8\n"

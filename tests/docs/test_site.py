@@ -1,0 +1,99 @@
+"""The site: every page is in the navigation, and mkdocs builds it without warnings."""
+
+import importlib.util
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from docs.site import build, commands, python, results, schemes
+from numtok.encoding.schemes.base import SCHEMES
+from numtok.plugins import registries
+from numtok.registry import registry_in
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    build.collect(folder)
+    return folder
+
+
+def pages_in(navigation: list[Any]) -> list[str]:
+    found: list[str] = []
+    for entry in navigation:
+        below = next(iter(entry.values())) if isinstance(entry, dict) else entry
+        found += pages_in(below) if isinstance(below, list) else [below]
+    return found
+
+
+@pytest.mark.integration
+def test_every_page_is_in_the_navigation_once(site: Path) -> None:
+    config = yaml.safe_load((site / "mkdocs.yml").read_text(encoding="utf-8"))
+    listed = pages_in(config["nav"])
+    there = sorted(path.relative_to(site / "pages").as_posix() for path in site.rglob("*.md"))
+    assert sorted(listed) == there
+
+
+@pytest.mark.integration
+def test_schemes_commands_and_parts_have_pages(site: Path) -> None:
+    for name in SCHEMES:
+        page = (site / f"pages/schemes/{name}.md").read_text(encoding="utf-8")
+        assert page.startswith(f"# {name}\n") and "## Four numbers" in page
+    for name in commands.commands():
+        page = (site / f"pages/reference/commands/{name}.md").read_text(encoding="utf-8")
+        assert page.startswith(f"# numtok {name}\n")
+    for folder in set(registries()) - {"schemes"}:
+        assert (site / f"pages/reference/parts/{folder}.md").exists()
+    train = (site / "pages/reference/commands/train.md").read_text(encoding="utf-8")
+    assert "| `--digit-positions" in train and "| `DATA`" in train
+
+
+@pytest.mark.integration
+def test_the_site_builds_without_warnings(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for package in ("material", "mkdocstrings_handlers"):
+        if importlib.util.find_spec(package) is None:
+            pytest.skip(f"{package} is not installed: pip install numtok[docs]")
+    assert build.build(tmp_path) == 0, capfd.readouterr().err
+    home = (tmp_path / "site/index.html").read_text(encoding="utf-8")
+    assert not re.findall(r'<(?:script|link|img)[^>]*(?:src|href)="https?://', home)
+
+
+def test_a_scheme_page_shows_tokens_and_results() -> None:
+    page = schemes.page("p1000")
+    tokens = [f'<span class="token">{token}</span>' for token in ("-", "602", "E-1")]
+    assert "".join(tokens) in page
+    assert "| `exponents=` | -8..7 |" in page
+    assert "products 0.86" in page
+
+
+def test_schemes_are_good_and_bad_at_what_the_grand_table_says() -> None:
+    found = {(one.encoding, one.budget, one.data): one for one in results.grand_table()}
+    best = found["xval, normalize=signed-log", "500 steps", "products"]
+    assert (best.place, best.skill) == (1, 0.97)
+    assert "NUPA 0.82" in results.standings("xval")
+    assert "does not include" in results.standings("rt")
+
+
+def test_the_readme_counts_what_there_is() -> None:
+    page = (build.ROOT / "README.md").read_text(encoding="utf-8")
+    count = {kind: len(list(registry_in(package))) for kind, package in registries().items()}
+    assert "{schemes} schemes, {embedders} embedders, {heads} heads".format(**count) in page
+    assert "{tasks} tasks and {sources} public sources".format(**count) in page
+    assert "{metrics} metrics".format(**count) in page
+
+
+def test_every_public_name_is_on_a_page_of_the_python_api() -> None:
+    text = "".join(text for _, text in python.pages())
+    for name in python.public_names():
+        assert f"`numtok.{name}`" in text
+
+
+def test_the_leaderboard_has_every_encoding_for_both_budgets() -> None:
+    page = results.leaderboard()
+    for encoding in {one.encoding for one in results.grand_table() if one.rank}:
+        assert page.count(f"| `{encoding}` |") == 2
