@@ -30,7 +30,7 @@ from numtok.numerals.scan import (
 
 _REACH = 32  # bytes; the longest context is ` trillion`, a no-break space and a percent sign
 _BREAKS = np.isin(np.arange(256), [*b" \t\r\n"])
-# What may be between a number and a character before it that matters: a quote, a sign and a point.
+# A quote, a sign and a point may be between a number and a character before it that matters.
 _PASSED = np.isin(np.arange(256), [*b"+-.\"'"])
 _PASSED_MOST = 3
 _POINT, _BLANK, _SLASH, _PERCENT = ord("."), ord(" "), ord("/"), ord("%")
@@ -115,8 +115,8 @@ def next_anchor(data, i, end, fractions, unicode):  # type: ignore[no-untyped-de
 
 @helper
 def _mantissa_end(data, begin, i, end, thousands):  # type: ignore[no-untyped-def]
-    """Return the end of digits that are no number to the scanner, with groups, fractions and an
-    exponent."""
+    """Return the end of the digits at ``i``, which are not a number to the scanner, with groups,
+    fractions and an exponent."""
     k = digits_end(data, i, end)
     if thousands:
         k = thousands_end(data, begin, i, k, end)
