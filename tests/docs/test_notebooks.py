@@ -25,7 +25,7 @@ def test_a_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.delenv("NUMTOK_STORE", raising=False)
-    notebook = nbformat.read(path, as_version=4)
+    notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     place = {"metadata": {"path": os.fspath(tmp_path)}}
     nbclient.NotebookClient(notebook, timeout=600, resources=place).execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
