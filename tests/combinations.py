@@ -111,6 +111,10 @@ def small(trunk: str) -> str:
     return ",".join([trunk, *(f"{key}={value}" for key, value in sizes.items())])
 
 
+# They need 210 coordinates, more than a small model has.
+_WIDE = ("base10,combine=pad", "base10,combine=sum")
+
+
 def specs(registry: Registry[Any]) -> list[str]:
     """One spec a name, at the settings at which contracts are checked."""
     return [registry.checked_at(name) for name in registry]
@@ -157,7 +161,7 @@ def sample() -> Iterator[Combination]:
     """Few in which each name and each value of a setting occurs."""
     every: list[list[str | None]] = [
         [*trunks()],
-        [*specs(EMBEDDERS), *variants(EMBEDDERS)],
+        [*specs(EMBEDDERS), *(spec for spec in variants(EMBEDDERS) if spec not in _WIDE)],
         [None, *specs(HEADS), *variants(HEADS)],
         [*specs(OBJECTIVES), *variants(OBJECTIVES)],
     ]

@@ -38,6 +38,8 @@ DESCRIPTIONS: Mapping[str, str] = {
     "tokens until each was reached.",
     "compare.by": "Name of a group of the data. Adds a table per value of the group.",
     "reports": _REPORTS,
+    "text_field": "JSON key or column that holds the text, such as 'doc.body' for a nested key. "
+    "Default: 'text', or with ``target`` all fields.",
     "explain.text": "Text in which to show the numbers, in place of a number.",
     "encode.like": "REF of encoded data whose codec and settings to reuse.",
     "inputs": _INPUTS,

@@ -3,12 +3,9 @@
 import doctest
 import importlib
 import math
-import re
 import statistics
-import sys
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -265,15 +262,6 @@ def test_what_float64_cannot_hold_is_undefined_and_not_wrong() -> None:
     opposite = Predictions.of([largest], [-largest])
     assert METRICS.build("median-relative-error").plain(opposite) == 2.0
     assert "float64" in (METRICS.build("mae").why_undefined(opposite) or "")
-
-
-def test_the_guide_describes_metrics_by_their_docstrings() -> None:
-    guide = (Path(__file__).parents[2] / "docs" / "guide" / "evaluate.md").read_text()
-    for name in re.findall(r"^\| `([a-z0-9-]+)` \|.*\| (?:higher|lower|neither) \|$", guide, re.M):
-        metric = METRICS.build(name)
-        docstring = sys.modules[type(metric).__module__].__doc__ or ""
-        what = docstring.splitlines()[0].removeprefix(f"{name}: ").rstrip(".")
-        assert f"| `{name}` | {metric.measures} | {what} | {metric.better} |" in guide
 
 
 # --- order -------------------------------------------------------------------------------------
