@@ -43,7 +43,7 @@ class FoneHead(ClassesHead):
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "FoNE (arXiv 2502.09741), Section 3"
-    checked_at: ClassVar[str] = "fone,whole=2,decimals=1"  # fits into narrow models
+    checked_at: ClassVar[str] = "fone,whole=3,decimals=0"  # fits into narrow models
     whole: int = setting(10, "Digits before the point.", at_least=0, at_most=MOST_DIGITS)
     decimals: int = setting(5, "Digits after the point.", at_least=0, at_most=MOST_DIGITS)
     bases: str = setting("10", choices=tuple(BASES))
