@@ -49,7 +49,7 @@ def opened(browser: Any, pages: dict[str, tuple[Path, int]]) -> Iterator[Opened]
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", DESKTOP)
         browser.get(path.as_uri())
         browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")
-        WebDriverWait(browser, 30).until(lambda _: browser.execute_script(DRAWN) == count)
+        WebDriverWait(browser, 300).until(lambda _: browser.execute_script(DRAWN) == count)
         return browser
 
     yield open_page
