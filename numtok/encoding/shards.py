@@ -19,8 +19,8 @@ ROW_GROUP = 12 << 20  # bytes of columns in a row group
 
 # Columns with few distinct values; for all others, a dictionary only costs time.
 _DICTIONARY = ("label", "target_name.list.element")
-# Token ids are stored as int32. Split by bytes, the upper bytes are all zero and compress well. Of
-# random doubles, only the bytes of the exponent compress.
+# Token ids are stored as int32. Split by bytes, the upper bytes are all zero and compress well. In
+# doubles with random digits, the bytes with the exponent still do.
 _ENCODING = {name: "BYTE_STREAM_SPLIT" for name in ("tokens.list.element", "numbers.list.element")}
 
 

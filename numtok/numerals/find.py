@@ -98,23 +98,23 @@ def find(data: UInt8s, rows: Int32s, policy: NumeralPolicy) -> Spans:
 
 def _found(data: UInt8s, rows: Int32s, policy: NumeralPolicy) -> Spans:
     """Return the numbers in a column of texts, also those in zones."""
-    from numtok.numerals.scan import scan  # late: decoding needs no numba
+    from numtok.numerals.scan import scan  # late: decoding needs no kernels
 
     if policy.decimal == "comma":
         from numtok.numerals.notations.characters import exchanged
 
         data = exchanged(data)
     if not policy.has_passages:
-        found = Offsets(*scan(data, rows, policy))
-        return Spans(*found, Literals(data, found.starts, found.ends))
+        starts, ends, counts = scan(data, rows, policy)
+        return Spans(starts, ends, counts, Literals(data, starts, ends))
     from numtok.numerals.notations.passages import separate
 
-    plain, passages = separate(data, rows, policy)
-    spans = Spans(*plain, Literals(data, plain.starts, plain.ends))
+    (starts, ends, counts), passages = separate(data, rows, policy)
+    spans = Spans(starts, ends, counts, Literals(data, starts, ends))
     if not len(passages.starts):
         return spans
     others = _in_passages(passages, len(rows) - 1, policy)
-    return spans.merged(others) if len(plain.starts) else others
+    return spans.merged(others) if len(starts) else others
 
 
 def _in_passages(passages: "Passages", count: int, policy: NumeralPolicy) -> Spans:

@@ -123,13 +123,12 @@ def _kernels() -> Iterator[DoctorCheck]:
     except NumtokError as error:
         yield _failed("kernels", str(error), "")
         return
-    told = f", of which {len(missing)} were compiled now" if missing else ""
-    yield _ok("kernels", f"{len(every)} in {folder}{told}")
+    compiled = f", of which {len(missing)} were compiled now" if missing else ""
+    yield _ok("kernels", f"{len(every)} in {folder}{compiled}")
 
 
 def _compile(addresses: Sequence[str]) -> None:
-    """Compile kernels in as many processes as there are cores, the largest first as far as
-    known."""
+    """Compile kernels in as many processes as there are cores."""
     workers = min(machine.cores(), len(addresses))
     if workers < 2:
         for address in addresses:
@@ -185,11 +184,11 @@ def _plugins() -> Iterator[DoctorCheck]:
 
 
 def _store(root: Path) -> Iterator[DoctorCheck]:
-    there = next(folder for folder in (root, *root.absolute().parents) if folder.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        yield _failed("store", f"{there} is not a writable folder", "use another with --store DIR")
+    parent = next(folder for folder in (root, *root.absolute().parents) if folder.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        yield _failed("store", f"{parent} is not a writable folder", "use another with --store DIR")
         return
-    room, _ = files.system.room(there)
+    room, _ = files.system.room(parent)
     if room < _LEAST_ROOM:
         remedy = "free some space: numtok gc, numtok rm"
         yield _failed("store", f"{room / 1e6:.0f} MB free on the disk of {root}", remedy)

@@ -76,15 +76,6 @@ _NEIGHBORS: dict[str, dict[int, bytes]] = {
 }
 
 
-class Plain(NamedTuple):
-    """Numbers that need no rewriting, in order. Offsets are in bytes, within the data of ``n``
-    texts."""
-
-    starts: Int32s  # [numbers]
-    ends: Int32s  # [numbers]
-    counts: Int32s  # [n] numbers in each text
-
-
 class Passages(NamedTuple):
     """Copies of ``m`` passages of texts, in order. Passage p is ``data[rows[p]:rows[p + 1]]``."""
 
@@ -243,8 +234,11 @@ def _copy(data, starts, ends, rows, out):  # type: ignore[no-untyped-def]
     rows[len(starts)] = o
 
 
-def separate(data: UInt8s, rows: Int32s, policy: NumeralPolicy) -> tuple[Plain, Passages]:
-    """Return the numbers of texts that need no rewriting, and the passages that may need it.
+def separate(
+    data: UInt8s, rows: Int32s, policy: NumeralPolicy
+) -> tuple[tuple[Int32s, Int32s, Int32s], Passages]:
+    """Return the numbers of texts that need no rewriting, in the form of
+    :func:`numtok.numerals.scan.scan`, and the passages that may need it.
 
     data
         uint8[bytes]: the texts, concatenated without separators, in valid UTF-8.
@@ -253,8 +247,8 @@ def separate(data: UInt8s, rows: Int32s, policy: NumeralPolicy) -> tuple[Plain, 
 
     >>> words = b"Room 12 is on the second floor of the old building, 1'234 m away"
     >>> text, rows = np.frombuffer(words, np.uint8), np.array([0, len(words)], np.int32)
-    >>> plain, passages = separate(text, rows, NumeralPolicy.parse("groups=apostrophe"))
-    >>> plain.starts.tolist(), passages.data.tobytes()
+    >>> (starts, _, _), passages = separate(text, rows, NumeralPolicy.parse("groups=apostrophe"))
+    >>> starts.tolist(), passages.data.tobytes()
     ([5], b"second floor of the old building, 1'234 m away")
     """
     size, texts = int(rows[-1] - rows[0]), len(rows) - 1
@@ -282,7 +276,7 @@ def separate(data: UInt8s, rows: Int32s, policy: NumeralPolicy) -> tuple[Plain, 
     out_rows = np.empty(passages + 1, np.int32)
     _copy(data, firsts, stops, out_rows, copied)
     return (
-        Plain(starts[:numbers].copy(), ends[:numbers].copy(), counts),
+        (starts[:numbers].copy(), ends[:numbers].copy(), counts),
         Passages(copied, out_rows, firsts, owners[:passages].copy()),
     )
 
