@@ -15,7 +15,9 @@ from tests.fakepages import charts, of_comparison, of_profile, of_race, of_repor
 from tests.fakereports import Fake
 
 browser = browsers.browser
-DRAWN = "return document.querySelectorAll('[data-drawn]').length"
+# The driver may return before the page listens, so each look asks again for all charts.
+DRAWN = """window.dispatchEvent(new Event('beforeprint'));
+return document.querySelectorAll('[data-drawn]').length"""
 PHONE = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
 DESKTOP = {"width": 1240, "height": 4000, "deviceScaleFactor": 1, "mobile": False}
 
@@ -48,8 +50,7 @@ def opened(browser: Any, pages: dict[str, tuple[Path, int]]) -> Iterator[Opened]
         path, count = pages[name]
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", DESKTOP)
         browser.get(path.as_uri())
-        browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")
-        WebDriverWait(browser, 300).until(lambda _: browser.execute_script(DRAWN) == count)
+        WebDriverWait(browser, 60).until(lambda _: browser.execute_script(DRAWN) == count)
         return browser
 
     yield open_page
