@@ -1,6 +1,6 @@
 """docs/extend and docs/architecture.md: each example is used, each walk goes down the layers.
 
-A block of code after ``<!-- plugin: heads/median.py -->`` is a plugin, one after
+A block of code after ``<!-- file: plugins/heads/median.py -->`` is a plugin, one after
 ``<!-- command: cli/numbers.py -->`` a file of numtok itself. docs/extend/scheme.md is followed step
 by step in ``tests/test_plugins.py``.
 """
@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from docs.site.console import blocks
 from numtok import cli, settings, stages
 from numtok.contracts import check_spec, kinds
 from numtok.data.tasks.base import TASKS, TaskSplit
@@ -34,16 +35,21 @@ ARCHITECTURE = (ROOT / "docs/architecture.md").read_text("utf-8")
 KINDS = {package.rpartition(".")[2] for package in kinds().values()} - {"schemes"}
 
 
-def blocks(mark: str) -> dict[str, str]:
-    """The marked blocks of the pages, by the files that they are."""
-    block = re.compile(rf"^<!-- {mark}: (\S+) -->\n```python\n(.*?)^```$", re.M | re.S)
-    found = [match for page in PAGES for match in block.findall(page)]
+def files(mark: str, folder: str = "") -> dict[str, str]:
+    """The marked blocks of Python on the pages, by the files in ``folder`` that they are."""
+    found = [
+        (block.value.removeprefix(folder), block.text)
+        for page in PAGES
+        for block in blocks(page)
+        if block.mark == mark and block.language == "python" and block.value.startswith(folder)
+    ]
     assert len(found) == len(dict(found))
     return dict(found)
 
 
-PLUGINS = blocks("plugin")
-COMMAND = blocks("command")
+COMMAND = files("command")
+PLUGINS = files("file", "plugins/")
+PLUGINS.pop("schemes/rns.py")
 
 
 def write(folder: Path, files: dict[str, str]) -> None:

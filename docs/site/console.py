@@ -3,6 +3,9 @@
 ``console``
     Lines that begin with ``$ `` are commands, ``> `` continues one, and all others are the output.
     A line ``...`` in the output stands for any lines.
+``sh``
+    Commands without output, which must succeed. Training is cut to a few steps, data to few
+    rows, and races are planned but not run.
 ``python``
     Run in one namespace per page.
 
@@ -14,8 +17,11 @@ A comment on the line before a block changes this:
     This block and those after it take minutes and only run if slow blocks do.
 ``<!-- not run: REASON -->``
     The block is not run.
+``<!-- ci: NAME -->``
+    CI runs the first line of the block in a new clone.
 
 ``<!-- setup`` begins a comment with shell commands, up to ``-->``, that run without being shown.
+``cp -r "$SAMPLES" artifacts`` fills the store with the samples of ``docs/site/warm.py``.
 """
 
 import os
@@ -28,7 +34,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[2]
+from docs.site.warm import ROOT, serving
+
 _BLOCK = re.compile(
     r"^(?:<!-- (?P<mark>[\w ]+?)(?:: (?P<value>[^\n]*?))? -->\n)?"
     r"^```(?P<language>\w+)[^\n]*\n(?P<text>.*?)^```$"
@@ -49,6 +56,13 @@ _MASKS = (
     (re.compile(r"[ \t]+"), " "),
 )
 _TOLERANCE = 0.05  # relative difference of numbers with a decimal point
+#: Long work in blocks without output, and what replaces it.
+_BUDGETS = (
+    (re.compile(r"(numtok gen .*?--test) \d{3,}"), r"\1 20"),
+    (re.compile(r"numtok race "), "numtok race --dry-run "),
+    (re.compile(r"(numtok train .*?)--(?:minutes|steps|tokens) [\d.]+"), r"\1--steps 5"),
+    (re.compile(r"(numtok gen .*?--(?:rows|train)) \d{4,}"), r"\1 99"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,9 +103,9 @@ def blocks(page: str) -> Iterator[Block]:
 
 def is_run(block: Block) -> bool:
     """Return whether the runner executes a block or writes it to a file."""
-    if block.mark in ("not run", "plugin", "command"):
+    if block.mark in ("not run", "ci", "command"):
         return False
-    return block.mark == "file" or block.language in ("console", "python", "setup")
+    return block.mark == "file" or block.language in ("console", "sh", "python", "setup")
 
 
 def commands(text: str) -> list[tuple[str, str]]:
@@ -108,17 +122,13 @@ def commands(text: str) -> list[tuple[str, str]]:
 
 
 class Shell:
-    """One bash process in a folder, with ``numtok`` of this checkout."""
+    """One bash process in a folder, with ``numtok`` of a folder that is being served."""
 
-    def __init__(self, folder: Path) -> None:
-        programs = folder / ".programs"
-        programs.mkdir()
-        program = programs / "numtok"
-        program.write_text(f'#!/bin/sh\nexec {sys.executable} -m numtok "$@"\n')
-        program.chmod(0o755)
+    def __init__(self, folder: Path, served: Path) -> None:
         kept = {key: value for key, value in os.environ.items() if not key.startswith("NUMTOK_")}
         environment = kept | {
-            "PATH": f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "PATH": f"{served}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "SAMPLES": str(served / "artifacts"),
             "PYTHONPATH": str(ROOT),
             "PYTHONWARNINGS": "default",
             "COLUMNS": "100",
@@ -147,15 +157,21 @@ class Shell:
                 return "".join(lines) + f"exit code {code}\n" * (code != "0")
         raise RuntimeError(f"the shell ended in: {command}")
 
+    def check(self, commands: str) -> None:
+        """Run commands in a subshell, each of which must succeed."""
+        output = self.run(f"(\nset -eo pipefail\n{commands}\n)")
+        if re.search(r"^exit code \d+$", output, re.M):
+            raise RuntimeError(f"{commands}failed: {output}")
+
     def close(self) -> None:
         """End the process."""
         self._process.communicate()
 
 
-def run(page: Path, folder: Path, *, slow: bool) -> tuple[list[Difference], str]:
+def run(page: Path, folder: Path, served: Path, *, slow: bool) -> tuple[list[Difference], str]:
     """Run a page in a folder; return the differences, and the page with the new output."""
     text = page.read_text(encoding="utf-8")
-    found, shell, names = [], Shell(folder), {"__name__": "page"}
+    found, shell, names = [], Shell(folder, served), {"__name__": "page"}
     replaced: list[tuple[int, int, str]] = []
     here = Path.cwd()
     os.chdir(folder)
@@ -172,10 +188,9 @@ def run(page: Path, folder: Path, *, slow: bool) -> tuple[list[Difference], str]
             elif block.language == "python":
                 _execute(block, page, text, names)
             elif block.language == "setup":
-                for command in filter(None, block.text.splitlines()):
-                    output = shell.run(command)
-                    if "exit code" in output:
-                        raise RuntimeError(f"{page.name}: setup {command} failed: {output}")
+                shell.check(block.text)
+            elif block.language == "sh":
+                shell.check(cut(block.text))
             else:
                 new = []
                 for command, expected in commands(block.text):
@@ -191,6 +206,17 @@ def run(page: Path, folder: Path, *, slow: bool) -> tuple[list[Difference], str]
     for start, end, new_text in reversed(replaced):
         text = text[:start] + new_text + text[end:]
     return found, text
+
+
+def cut(commands: str) -> str:
+    """Return commands that take seconds at most.
+
+    >>> cut("numtok train rooms-xval --minutes 5")
+    'numtok train rooms-xval --steps 5'
+    """
+    for budget, short in _BUDGETS:
+        commands = budget.sub(short, commands)
+    return commands
 
 
 def _execute(block: Block, page: Path, text: str, names: dict[str, Any]) -> None:
@@ -265,8 +291,9 @@ def pages() -> list[Path]:
 
 def update(only: Sequence[Path], *, slow: bool) -> None:
     """Run pages and rewrite the output of their console blocks."""
-    for page in only or pages():
-        with tempfile.TemporaryDirectory() as folder:
-            differences, text = run(page, Path(folder), slow=slow)
-        print(f"{page.relative_to(ROOT)}: {len(differences)} outputs changed", file=sys.stderr)
-        page.write_text(text, encoding="utf-8")
+    with tempfile.TemporaryDirectory() as served, serving(Path(served)):
+        for page in only or pages():
+            with tempfile.TemporaryDirectory() as folder:
+                differences, text = run(page, Path(folder), Path(served), slow=slow)
+            print(f"{page.relative_to(ROOT)}: {len(differences)} outputs changed", file=sys.stderr)
+            page.write_text(text, encoding="utf-8")

@@ -1,11 +1,13 @@
 """Console blocks of pages: the runner, and every page."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from docs.site import console
+from docs.site import console, warm
 from tests.imports import ROOT
+from tests.test_pages import written_pages
 
 PAGES = console.pages()
 #: Pages of Python, which tests/library/test_guide.py runs and checks further.
@@ -17,10 +19,17 @@ def name_of(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("served")
+    with warm.serving(folder):
+        yield folder
+
+
 @pytest.mark.integration
 @pytest.mark.parametrize("page", RUN, ids=name_of)
-def test_a_page_does_what_it_shows(page: Path, tmp_path: Path) -> None:
-    differences, _ = console.run(page, tmp_path, slow=False)
+def test_a_page_does_what_it_shows(page: Path, tmp_path: Path, served: Path) -> None:
+    differences, _ = console.run(page, tmp_path, served, slow=False)
     assert not differences, "`just docs-update` rewrites outputs"
 
 
@@ -29,9 +38,21 @@ SLOW = [page for page in RUN if "<!-- slow -->" in page.read_text("utf-8")]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", SLOW, ids=name_of)
-def test_a_slow_page_does_what_it_shows(page: Path, tmp_path: Path) -> None:
-    differences, _ = console.run(page, tmp_path, slow=True)
+def test_a_slow_page_does_what_it_shows(page: Path, tmp_path: Path, served: Path) -> None:
+    differences, _ = console.run(page, tmp_path, served, slow=True)
     assert not differences, "`just docs-update` rewrites outputs"
+
+
+def test_shell_blocks_run_or_say_why_not() -> None:
+    silent = [
+        f"{name_of(page)}: {block.text}"
+        for page in written_pages()
+        for block in console.blocks(page.read_text("utf-8"))
+        if block.language in ("sh", "bash", "shell", "console")
+        and not (console.is_run(block) and page in RUN)
+        and not (block.mark in ("not run", "ci") and block.value)
+    ]
+    assert not silent
 
 
 # --- the runner --------------------------------------------------------------------------------
@@ -69,6 +90,10 @@ assert Path("sub/config.toml").read_text() == "a = 1\\n"
 $ exit 1
 ```
 
+```sh
+cat file.txt
+```
+
 <!-- slow -->
 ```console
 $ sleep 1000
@@ -81,7 +106,7 @@ def test_a_page_is_run_and_its_output_rewritten(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(PAGE)
     (tmp_path / "folder").mkdir()
-    differences, text = console.run(page, tmp_path / "folder", slow=False)
+    differences, text = console.run(page, tmp_path / "folder", tmp_path, slow=False)
     assert [one.expected for one in differences] == ["wrong\n"]
     assert differences[0].found == "1\n2\n"
     assert text == PAGE.replace("wrong\n", "1\n2\n")
