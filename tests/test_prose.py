@@ -150,8 +150,9 @@ def without_code(page: str) -> str:
 
 
 def paragraphs_of(page: str) -> Iterator[str]:
-    """Yield the paragraphs and list items of a page; inline code counts as one word."""
-    text = re.sub(r"`[^`]*`", "X", without_code(page))
+    """Yield the paragraphs and list items of a page; inline code, or a result filled in,
+    counts as one word."""
+    text = re.sub(r"`[^`]*`|\{\{[^}]*\}\}", "X", without_code(page))
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
     for block in re.split(r"\n\s*\n|\n\s*(?=(?:[-*]|\d+\.) )", text):
         if not block.lstrip().startswith(("#", "|", "<")):

@@ -6,6 +6,8 @@ build.py       collects hand-written and generated pages, then runs mkdocs
 commands.py    one page per command, and one per kind of part, from the setting declarations
 console.py     runs console blocks of pages and compares or rewrites their output
 notebooks.py   pages of the notebooks
+overviews.py   pages on models and on benchmarks
+papers.py      results in hand-written pages
 python.py      pages of the Python API, for mkdocstrings
 results.py     result pages from docs/results/*.csv
 schemes.py     gallery of schemes, and one page per scheme

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from docs.site import commands, notebooks, python, results, schemes
+from docs.site import commands, notebooks, overviews, papers, python, results, schemes
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -22,7 +22,7 @@ CONTENT = (
 
 def generated() -> Iterator[tuple[str, str]]:
     """Yield the path and the text of each generated page."""
-    for module in (schemes, results, commands, python, notebooks):
+    for module in (schemes, overviews, results, commands, python, notebooks):
         yield from module.pages()
     yield "releases.md", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
@@ -39,6 +39,8 @@ def collect(folder: Path) -> None:
         elif source.exists():
             shutil.copy(source, pages / name)
     shutil.copytree(DOCS / "site/assets", pages / "assets")
+    for path in (pages / "results").glob("*.md"):
+        path.write_text(papers.filled(path.read_text(encoding="utf-8")), encoding="utf-8")
     for name, text in generated():
         path = pages / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -31,4 +31,4 @@ def prose(text: str) -> str:
 def first_sentence(text: str) -> str:
     """Return the first sentence of a text, on one line."""
     paragraph = " ".join(text.strip().split("\n\n")[0].split())
-    return re.split(r"(?<=[a-z0-9)`\]]\.) ", paragraph)[0]
+    return re.split(r"(?<=[a-z0-9)`\]]\.)(?<!et al\.) ", paragraph)[0]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from docs.site import build, commands, python, results, schemes
+from docs.site import build, commands, overviews, papers, python, results, schemes
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.plugins import registries
 from numtok.registry import registry_in
@@ -85,6 +85,9 @@ def test_the_readme_counts_what_there_is() -> None:
     assert "{schemes} schemes, {embedders} embedders, {heads} heads".format(**count) in page
     assert "{tasks} tasks and {sources} public sources".format(**count) in page
     assert "{metrics} metrics".format(**count) in page
+    total = papers.fidelity().total
+    assert f"{total.seeded} of {total.printed} printed orderings" in page
+    assert f"{total.verdicts['reproduced']} reproduced, {total.verdicts['contradicted']}" in page
 
 
 def test_every_public_name_is_on_a_page_of_the_python_api() -> None:
@@ -97,3 +100,32 @@ def test_the_leaderboard_has_every_encoding_for_both_budgets() -> None:
     page = results.leaderboard()
     for encoding in {one.encoding for one in results.grand_table() if one.rank}:
         assert page.count(f"| `{encoding}` |") == 2
+
+
+def test_results_are_filled_into_pages() -> None:
+    page = "a\n<!-- table: xval/table3 -->\np1000: {{ cell: xval/table3 | p1000 | 2 operands }}\n"
+    filled = papers.filled(page)
+    assert "| `p1000` | 0.948 ± 0.012 (0.991) |" in filled
+    assert filled.endswith("p1000: 0.948 ± 0.012\n")
+    assert '??? note "Other settings"' in filled
+    count = papers.filled("{{ fidelity: seeded }} of {{ fidelity: printed }}")
+    assert count == f"{papers.fidelity().total.seeded} of {papers.fidelity().total.printed}"
+
+
+def test_pages_leave_no_result_unfilled() -> None:
+    for path in (build.DOCS / "results").glob("*.md"):
+        text = papers.filled(path.read_text(encoding="utf-8"))
+        assert not re.findall(r"\{\{|<!-- (?:claims|table|csv)", text), path.name
+
+
+def test_a_value_that_was_not_measured_is_an_error() -> None:
+    with pytest.raises(KeyError, match="no measurement of b1999"):
+        papers.filled("{{ cell: xval/table2 | b1999 | 5 digits }}")
+
+
+def test_models_and_benchmarks_have_a_page_with_every_part() -> None:
+    models, benchmarks = overviews.models(), overviews.benchmarks()
+    for folder, page in (("heads", models), ("trunks", models), ("tasks", benchmarks)):
+        for name in registry_in(registries()[folder]):
+            assert f"| `{name}` |" in page
+    assert "| `xval/table3` |" in benchmarks

@@ -1,0 +1,196 @@
+"""Fills results into hand-written pages, from the files in docs/results.
+
+A comment on a line of its own becomes a table:
+
+``<!-- claims: xval -->``
+    Statements of a paper, with verdicts.
+``<!-- table: xval/table3 -->``
+    Measured values of a published table, with the printed ones in brackets. Settings other than
+    the paper's are in a part that opens on a click.
+``<!-- csv: xval-large-errors -->``
+    The file of that name in docs/results/tables.
+
+Names in double braces become numbers in a sentence:
+
+``{{ fidelity: printed }}``
+    Number of printed orderings, of those with several seeds (``seeded``), or per verdict.
+``{{ skill: xval | 500 steps | NUPA }}``, ``{{ rank: xval | 500 steps }}``
+    Values of the grand table.
+``{{ cell: xval/table3 | p1000 | 2 operands }}``
+    A measured cell of a published table, in the paper's setting or that of a fourth name.
+``{{ coverage: computers | time | mdn:5 }}``
+    Coverage of 90% intervals on a data set, by order of the split and method.
+"""
+
+import csv
+import re
+from collections.abc import Callable
+from functools import cache
+from textwrap import indent
+
+from docs.site.results import RESULTS, grand_table
+from docs.site.text import table
+from numtok.evaluation.fidelity.counts import Fidelity, read_fidelity
+from numtok.evaluation.fidelity.measured import (
+    PAPER,
+    Measured,
+    Place,
+    by_cell,
+    pool,
+    read_measurements,
+)
+from numtok.evaluation.fidelity.verdicts import OrderingVerdict
+from numtok.evaluation.published import published
+
+_COMMENT = re.compile(r"^<!-- (claims|table|csv): (\S+) -->$", re.M)
+_VALUE = re.compile(r"\{\{ (\w+): (.+?) \}\}")
+
+
+def filled(page: str) -> str:
+    """Return a page with its comments and names in braces replaced by results."""
+    page = _COMMENT.sub(lambda match: _TABLES[match[1]](match[2]), page)
+    return _VALUE.sub(lambda match: _VALUES[match[1]](*match[2].split(" | ")), page)
+
+
+@cache
+def fidelity() -> Fidelity:
+    """Return all verdicts."""
+    return read_fidelity(RESULTS)
+
+
+@cache
+def measured() -> Measured:
+    """Return all measurements of published tables, by cell."""
+    return by_cell(read_measurements(RESULTS / "papers"))
+
+
+def claims(paper: str) -> str:
+    """Return the statements of a paper as a table."""
+    found = [one for one in fidelity().claims if one.claim.paper == paper]
+    rows = [
+        (one.claim.claim, one.verdict.value)
+        for one in found
+        if one.verdict is not OrderingVerdict.NOT_RUN
+    ]
+    text = table(("the paper says", "here"), rows)
+    if left := len(found) - len(rows):
+        text += f"\n\nNot run: {left} more."
+    return f"{text}\n\n[Fidelity](fidelity.md#statements-in-words) has measured values and reasons."
+
+
+def measured_table(name: str) -> str:
+    """Return the measured cells of a published table, one row per row and setting."""
+    paper = published(name)
+    columns = [column.name for column in paper.columns]
+    settings = list(
+        dict.fromkeys(
+            setting
+            for place, found in measured().items()
+            if place.table == name
+            for setting in found
+        )
+    )
+    parts = []
+    for setting in sorted(settings, key=lambda setting: setting != PAPER):
+        rows = []
+        for row in paper.rows:
+            cells = [_measured_cell(Place(name, row, column), setting) for column in columns]
+            if any(cells):
+                label = f"`{row}`" if setting == PAPER else f"`{row}`, {setting}"
+                rows.append((label, *map(_with_printed, cells, _printed(name, row, setting))))
+        parts.append(rows)
+    first, *others = parts
+    text = table(("", *columns), first)
+    if others:
+        more = table(("", *columns), [row for rows in others for row in rows])
+        text += f'\n\n??? note "Other settings"\n\n{indent(more, "    ")}'
+    return text
+
+
+def _printed(name: str, row: str, setting: str) -> list[str]:
+    paper = published(name)
+    cells = paper.rows[row]
+    return [
+        str(cells[column.name].value) if setting == PAPER and column.name in cells else ""
+        for column in paper.columns
+    ]
+
+
+def _with_printed(value: str, printed: str) -> str:
+    return f"{value} ({printed})" if value and printed else value
+
+
+def _measured_cell(place: Place, setting: str) -> str:
+    """Return mean and standard deviation of a cell at the largest budget, or an empty string."""
+    budgets = measured().get(place, {}).get(setting)
+    if not budgets:
+        return ""
+    count, mean, sd = pool(budgets[max(budgets, key=lambda examples: examples or 0)])
+    return _shown(mean, sd if count > 1 else 0)
+
+
+def _shown(mean: float, sd: float) -> str:
+    """Return a mean with its standard deviation, if there is one. Close to 1, its complement.
+
+    >>> _shown(0.9482, 0.0121), _shown(0.99999, 1.2e-6), _shown(1.385, 0)
+    ('0.948 ± 0.012', '1 - 1.0e-05 ± 1.2e-06', '1.385')
+    """
+    value, start = (1 - mean, "1 - ") if 0.999 < mean < 1 else (mean, "")
+    if not sd:
+        return f"{start}{value:.1e}" if start else f"{value:.4g}"
+    spread = f"{sd:.2g}"
+    shown = f"{value:.1e}" if start or "e" in spread else f"{value:.{max(len(spread) - 2, 0)}f}"
+    return f"{start}{shown} ± {spread}"
+
+
+def stored_table(name: str) -> str:
+    """Return a file of docs/results/tables as a table."""
+    with (RESULTS / f"tables/{name}.csv").open(encoding="utf-8", newline="") as file:
+        columns, *rows = csv.reader(file)
+    return table(columns, rows)
+
+
+def _count(verdict: str) -> str:
+    total = fidelity().total
+    known = {"printed": total.printed, "seeded": total.seeded, **total.verdicts}
+    return str(known[verdict])
+
+
+def _skill(encoding: str, budget: str, data: str) -> str:
+    [value] = [
+        one.skill
+        for one in grand_table()
+        if (one.encoding, one.budget, one.data) == (encoding, budget, data)
+    ]
+    return f"{value:.2f}"
+
+
+def _rank(encoding: str, budget: str) -> str:
+    [rank] = {one.rank for one in grand_table() if (one.encoding, one.budget) == (encoding, budget)}
+    return rank
+
+
+def _cell(name: str, row: str, column: str, setting: str = PAPER) -> str:
+    if value := _measured_cell(Place(name, row, column), setting):
+        return value
+    raise KeyError(f"{name} has no measurement of {row}, {column} with {setting}")
+
+
+def _coverage(data: str, order: str, method: str) -> str:
+    with (RESULTS / "coverage.csv").open(encoding="utf-8", newline="") as file:
+        found = [
+            float(row["coverage"])
+            for row in csv.DictReader(file)
+            if (row["set"], row["order"], row["method"]) == (data, order, method)
+        ]
+    return f"{sum(found) / len(found):.2f}"
+
+
+_TABLES = {"claims": claims, "table": measured_table, "csv": stored_table}
+_VALUES: dict[str, Callable[..., str]] = {
+    "fidelity": _count,
+    "skill": _skill,
+    "rank": _rank,
+    "cell": _cell,
+    "coverage": _coverage,
+}
