@@ -6,10 +6,17 @@ from collections.abc import Iterable, Sequence
 
 from numtok.cli.output.printing import markdown
 
+#: A cell with a number, or without content.
+_NUMERIC = re.compile(r"(?:[-+]?\d[\d,.]*(?:e[-+]?\d+)?%?)?")
+
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a Markdown table."""
-    return markdown(columns, [[str(cell) for cell in row] for row in rows])
+    """Return a Markdown table. Columns of numbers are aligned to the right."""
+    cells = [[str(cell) for cell in row] for row in rows]
+    head, _, *body = markdown(columns, cells).splitlines()
+    numeric = [all(map(_NUMERIC.fullmatch, column)) for column in zip(*cells, strict=True)]
+    line = " | ".join("---:" if right else "---" for right in numeric or [False] * len(columns))
+    return "\n".join([head, f"| {line} |", *body])
 
 
 def chips(tokens: Iterable[str]) -> str:
