@@ -5,8 +5,8 @@ A comment on a line of its own becomes a table:
 ``<!-- claims: xval -->``
     Statements of a paper, with verdicts.
 ``<!-- table: xval/table3 -->``
-    Measured values of a published table, with the printed ones in brackets. Settings other than
-    the paper's are in a part that opens on a click.
+    Measured values of a published table at the largest budget that all rows have, with the
+    printed ones in brackets. Other settings are in a part that opens on a click.
 ``<!-- csv: xval-large-errors -->``
     The file of that name in docs/results/tables.
 
@@ -81,39 +81,30 @@ def claims(paper: str) -> str:
 def measured_table(name: str) -> str:
     """Return the measured cells of a published table, one row per row and setting."""
     paper = published(name)
-    columns = [column.name for column in paper.columns]
-    settings = list(
-        dict.fromkeys(
-            setting
-            for place, found in measured().items()
-            if place.table == name
-            for setting in found
-        )
-    )
-    parts = []
-    for setting in sorted(settings, key=lambda setting: setting != PAPER):
-        rows = []
+    found = {place: settings for place, settings in measured().items() if place.table == name}
+    columns = [
+        one.name for one in paper.columns if any(place.column == one.name for place in found)
+    ]
+    first: list[tuple[str, ...]] = []
+    others: list[tuple[str, ...]] = []
+    for setting in dict.fromkeys(setting for settings in found.values() for setting in settings):
         for row in paper.rows:
             cells = [_measured_cell(Place(name, row, column), setting) for column in columns]
-            if any(cells):
-                label = f"`{row}`" if setting == PAPER else f"`{row}`, {setting}"
-                rows.append((label, *map(_with_printed, cells, _printed(name, row, setting))))
-        parts.append(rows)
-    first, *others = parts
+            if setting == PAPER and any(cells):
+                printed = [_printed(name, row, column) for column in columns]
+                first.append((f"`{row}`", *map(_with_printed, cells, printed)))
+            elif any(cells):
+                others.append((f"`{row}`, {setting}", *cells))
     text = table(("", *columns), first)
     if others:
-        more = table(("", *columns), [row for rows in others for row in rows])
-        text += f'\n\n??? note "Other settings"\n\n{indent(more, "    ")}'
+        more = indent(table(("", *columns), others), "    ")
+        text += f'\n\n??? note "Other settings"\n\n{more}'
     return text
 
 
-def _printed(name: str, row: str, setting: str) -> list[str]:
-    paper = published(name)
-    cells = paper.rows[row]
-    return [
-        str(cells[column.name].value) if setting == PAPER and column.name in cells else ""
-        for column in paper.columns
-    ]
+def _printed(name: str, row: str, column: str) -> str:
+    cells = published(name).rows[row]
+    return str(cells[column].value) if column in cells else ""
 
 
 def _with_printed(value: str, printed: str) -> str:
@@ -121,26 +112,40 @@ def _with_printed(value: str, printed: str) -> str:
 
 
 def _measured_cell(place: Place, setting: str) -> str:
-    """Return mean and standard deviation of a cell at the largest budget, or an empty string."""
+    """Return mean and standard deviation of a cell, or an empty string."""
     budgets = measured().get(place, {}).get(setting)
     if not budgets:
         return ""
-    count, mean, sd = pool(budgets[max(budgets, key=lambda examples: examples or 0)])
+    count, mean, sd = pool(budgets[_budget(place, setting)])
     return _shown(mean, sd if count > 1 else 0)
+
+
+def _budget(place: Place, setting: str) -> int | None:
+    """Return the largest budget that all rows of a column have, or the cell's own largest.
+
+    Rows that are not trained have no budget.
+    """
+    own = set(measured()[place][setting])
+    shared = own.copy()
+    for other, settings in measured().items():
+        if (other.table, other.column) == (place.table, place.column):
+            shared &= set(settings.get(setting, ())) - {None} or shared
+    return max(shared or own, key=lambda examples: examples or 0)
 
 
 def _shown(mean: float, sd: float) -> str:
     """Return a mean with its standard deviation, if there is one. Close to 1, its complement.
 
     >>> _shown(0.9482, 0.0121), _shown(0.99999, 1.2e-6), _shown(1.385, 0)
-    ('0.948 ± 0.012', '1 - 1.0e-05 ± 1.2e-06', '1.385')
+    ('0.948 ± 0.012', '1 - 1.0e-5 ± 1.2e-6', '1.385')
     """
     value, start = (1 - mean, "1 - ") if 0.999 < mean < 1 else (mean, "")
     if not sd:
-        return f"{start}{value:.1e}" if start else f"{value:.4g}"
+        shown = f"{start}{value:.1e}" if start else f"{value:.4g}"
+        return shown.replace("e-0", "e-")
     spread = f"{sd:.2g}"
     shown = f"{value:.1e}" if start or "e" in spread else f"{value:.{max(len(spread) - 2, 0)}f}"
-    return f"{start}{shown} ± {spread}"
+    return f"{start}{shown} ± {spread}".replace("e-0", "e-")
 
 
 def stored_table(name: str) -> str:

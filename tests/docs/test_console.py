@@ -112,6 +112,26 @@ def test_a_page_is_run_and_its_output_rewritten(tmp_path: Path) -> None:
     assert text == PAGE.replace("wrong\n", "1\n2\n")
 
 
+@pytest.mark.integration
+def test_a_command_without_output_that_fails_is_an_error(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```sh\ntrue\nfalse\ntrue\n```\n")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(RuntimeError, match="exit code 1"):
+        console.run(page, tmp_path / "folder", tmp_path, slow=False)
+
+
+@pytest.mark.integration
+def test_numtok_on_pages_passes_its_files_and_exit_code_on(tmp_path: Path, served: Path) -> None:
+    shell = console.Shell(tmp_path, served)
+    try:
+        assert shell.run("numtok explain 1 --scheme p10 | wc -l").strip().isdigit()
+        assert "exit code 2" in shell.run("numtok no-command")
+        shell.check('cp -r "$SAMPLES" artifacts; numtok show rooms-xval-nano > /dev/null')
+    finally:
+        shell.close()
+
+
 def test_what_differs_between_runs_is_masked() -> None:
     same = [
         ("rooms@6b32ecdb62297483\n", "rooms@0123456789abcdef\n"),

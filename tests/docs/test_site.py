@@ -1,14 +1,17 @@
 """The site: every page is in the navigation, and mkdocs builds it without warnings."""
 
+import doctest
 import importlib.util
 import re
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 import yaml
 
-from docs.site import build, commands, overviews, papers, python, results, schemes
+from docs.site import build, commands, console, overviews, papers, python, results, schemes
+from docs.site.text import table
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.plugins import registries
 from numtok.registry import registry_in
@@ -110,6 +113,22 @@ def test_results_are_filled_into_pages() -> None:
     assert '??? note "Other settings"' in filled
     count = papers.filled("{{ fidelity: seeded }} of {{ fidelity: printed }}")
     assert count == f"{papers.fidelity().total.seeded} of {papers.fidelity().total.printed}"
+
+
+def test_rows_of_a_table_have_the_same_budget() -> None:
+    page = papers.measured_table("numvalue/table1")
+    assert "| `standard-transformer` | 0.598 ± 0.036 (0.687) |" in page  # 0.720 at twice the steps
+    assert "| `numvalue-mlp` | 0.600 ± 0.015 (0.720) |" in page
+
+
+@pytest.mark.parametrize("module", [console, papers], ids=lambda module: module.__name__)
+def test_examples_in_docstrings_are_right(module: ModuleType) -> None:
+    assert doctest.testmod(module).failed == 0
+
+
+def test_columns_of_numbers_are_aligned_to_the_right() -> None:
+    text = table(("name", "value"), [("a", "1.5"), ("b", "")])
+    assert text.splitlines()[1] == "| --- | ---: |"
 
 
 def test_pages_leave_no_result_unfilled() -> None:
