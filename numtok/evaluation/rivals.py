@@ -183,8 +183,13 @@ def _of_rivals(
 
 
 class _Fitting(NamedTuple):
-    """What the baselines of encoded data are fitted to: the train split, and the validation split,
-    which tunes trees; None if there is none. ``names`` is as for :func:`rivals`."""
+    """Splits of encoded data that baselines are fitted to.
+
+    validation
+        Split that tunes trees; None if the data has no such split.
+    names
+        Names of the baselines, as for :func:`rivals`.
+    """
 
     data: Artifact
     train: TextSplit

@@ -205,8 +205,8 @@ class Planning:
         """Return the seconds per step of the first candidates that can be trained, the reasons why
         others cannot, and the seconds that a run takes in addition to its training.
 
-        Candidates are measured in their order, until there is no time for another one. If there is
-        time, each is measured twice, and the faster result counts: other work on the machine only
+        Candidates are measured in their order, until no further one fits into the time. If time is
+        left, each is measured twice, and the faster result counts: other work on the machine only
         slows steps down.
         """
         began, most = time.monotonic(), _PREPARING * self.config.seconds
