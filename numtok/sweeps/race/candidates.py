@@ -170,8 +170,8 @@ def text_entries(
     with their usual settings, ordered by tokens per row, then by vocabulary size; in a tie, schemes
     that keep all digits are last. Further variants of value schemes come at the end.
 
-    If every row is the record of one ``target``, a value scheme comes first, since the target is
-    normalized by constants of its own.
+    If every row is the record of one ``target``, a value scheme comes first, normalized by
+    constants of the target's own and by ``signed-log``: either can be far better.
     """
     costs = {
         scheme.scheme: (scheme.tokens_per_row or math.inf, scheme.vocabulary)
@@ -198,14 +198,15 @@ def text_entries(
         for head in (None, *_other_heads(schemes[spec].defaults.head))
         if head or normalize
     ]
-    scheme, normalize = profile.recommended, profile.recommended_normalize
+    firsts = [(profile.recommended, None, profile.recommended_normalize)]
     if target is not None and values:
-        scheme, normalize = values[0], normalizations[0]
+        firsts = [(values[0], None, normalize) for normalize in normalizations]
     level = profile.value_normalize == AROUND_THE_MEAN
 
-    def order(entry: Entrant) -> tuple[bool, bool]:
-        is_first = (entry.scheme, entry.head, entry.normalize) == (scheme, None, normalize)
-        return not is_first, not (level and entry.normalize == normalizations[0])
+    def order(entry: Entrant) -> tuple[int, bool]:
+        settings = entry.scheme, entry.head, entry.normalize
+        place = firsts.index(settings) if settings in firsts else len(firsts)
+        return place, not (level and entry.normalize == normalizations[0])
 
     return sorted([*plain, *variants], key=order)
 
@@ -335,9 +336,9 @@ def table_entries(
 
 
 def merged_entries(texts: Sequence[Entrant], tables: Sequence[Entrant]) -> list[Entrant]:
-    """Return all candidates for records: the best guess for texts, then heads on columns, whose
-    training is fast, then further schemes for texts."""
-    return [*texts[:1], *tables, *texts[1:]]
+    """Return all candidates for records: the two best guesses for texts, then heads on columns,
+    whose training is fast, then further schemes for texts."""
+    return [*texts[:2], *tables, *texts[2:]]
 
 
 def _takes_tails(spec: str) -> bool:
