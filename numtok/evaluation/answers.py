@@ -247,7 +247,7 @@ class AnswerEvaluation:
         answers = Predictions.of_texts(truth, perfect, sample=scores.answers.sample)
         yield BaselineAnswers("quantization", answers)
 
-    def notes(self, table: "pa.Table", scores: Scores, baselines: Collection[str]) -> Iterator[str]:
+    def notes(self, table: "pa.Table", scores: Scores) -> Iterator[str]:
         """Yield the report's notes about skipped rows and about the notation of numbers in
         answers."""
         yield from self.evaluated.notes(scores)
@@ -258,3 +258,7 @@ class AnswerEvaluation:
                 "The scheme does not keep the notation of numbers: each number in an answer takes "
                 "the notation of the true number at the same position."
             )
+
+    def baseline_notes(self, scores: Scores, baselines: Collection[str]) -> Iterator[str]:
+        """Yield nothing: the baselines of answers need no caveats."""
+        yield from ()

@@ -36,7 +36,7 @@ Baselines that also read words are in ``text_baselines``.
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,9 +61,9 @@ T = TypeVar("T")
 #: Missing features are NaN.
 Fit = Callable[[Floats, Floats, Floats], Floats]
 _FITS = "Baselines 'linear' and 'boosted'"
-_MOST_REMEMBERED = 32
+_MOST_TREES = 32  # that are remembered
 _SEVERAL_THREADS = 1 << 20  # training features from which several threads are faster
-_boosted: dict[bytes, Floats] = {}  # predictions by a digest of their inputs
+_boosted: dict[bytes, Any] = {}  # trees by a digest of their inputs
 
 
 def baselines(
@@ -283,44 +283,50 @@ def linear(x: Floats, y: Floats, queries: Floats) -> Floats:
     return np.asarray(columns(queries) @ weights)
 
 
-def tree_threads(x: Floats) -> int | None:
-    """Return the number of threads for fitting trees to features [m, k], or None for the default.
+def tree_threads(features: int) -> int | None:
+    """Return the number of threads for fitting trees to this many features, of all rows together;
+    None for the default.
 
     Small fits use one thread: with two cores, synchronization took twenty times as long as the
     work. The trees do not depend on the number of threads.
     """
-    return 1 if x.size < _SEVERAL_THREADS else threads()
+    return 1 if features < _SEVERAL_THREADS else threads()
 
 
 def boosted(x: Floats, y: Floats, queries: Floats) -> Floats:
     """Fit gradient-boosted trees to features ``x`` [m, k] and values ``y`` [m], and return
     predictions float64[n] for features ``queries`` [n, k]. Requires scikit-learn.
 
-    Recent predictions are cached, because the models of a sweep are evaluated on the same rows.
+    Recent trees are cached, because the models of a sweep are compared with the same ones, and
+    each report predicts a second split, which calibrates intervals.
     """
     from sklearn.ensemble import HistGradientBoostingRegressor
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-    digest = hashlib.sha256(repr((x.shape, queries.shape, threads())).encode())
-    for part in (x, y, queries):
+    with threadpool_limits(tree_threads(x.size)):  # the estimator has no option for threads
+        trees = remembered(
+            _boosted,
+            digest_of(x, y),
+            lambda: HistGradientBoostingRegressor(random_state=0).fit(x, y),
+            _MOST_TREES,
+        )
+        return np.asarray(trees.predict(queries), np.float64)
+
+
+def digest_of(*arrays: Floats) -> bytes:
+    """Return a digest of arrays that trees are fitted to, and of the number of threads."""
+    digest = hashlib.sha256(repr(([part.shape for part in arrays], threads())).encode())
+    for part in arrays:
         digest.update(np.ascontiguousarray(part).data)
-
-    def predicted() -> Floats:
-        with threadpool_limits(tree_threads(x)):  # the estimator has no option for threads
-            model = HistGradientBoostingRegressor(random_state=0).fit(x, y)
-            values = np.asarray(model.predict(queries), np.float64)
-        values.setflags(write=False)
-        return values
-
-    return remembered(_boosted, digest.digest(), predicted)
+    return digest.digest()
 
 
-def remembered(cache: dict[bytes, T], key: bytes, compute: Callable[[], T]) -> T:
-    """Return the cached value for ``key``, or compute and cache it. If the cache is full, its
-    oldest value is dropped."""
+def remembered(cache: dict[bytes, T], key: bytes, compute: Callable[[], T], most: int) -> T:
+    """Return the cached value for ``key``, or compute and cache it. If the cache has ``most``
+    values, its oldest value is dropped."""
     if key not in cache:
         value = compute()
-        if len(cache) == _MOST_REMEMBERED:
+        if len(cache) == most:
             del cache[next(iter(cache))]
         cache[key] = value
     return cache[key]

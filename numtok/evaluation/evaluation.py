@@ -89,10 +89,11 @@ class Evaluator(Protocol):
         """Return the fields of :class:`Report` that depend on the kind of model and prediction,
         keyed by name."""
 
-    def notes(
-        self, table: "pa.Table", scores: Scores, baselines: Mapping[str, Figures]
-    ) -> Iterator[str]:
+    def notes(self, table: "pa.Table", scores: Scores) -> Iterator[str]:
         """Yield the notes of the report: caveats for readers, one sentence each."""
+
+    def baseline_notes(self, scores: Scores, baselines: Mapping[str, Figures]) -> Iterator[str]:
+        """Yield the notes on baselines and on those that are missing, one sentence each."""
 
 
 def report_of(
@@ -103,6 +104,7 @@ def report_of(
     more: Sequence[Metric],
     progress: Progress,
     calibration: CalibrationReport | str | None,
+    with_baselines: bool = True,
 ) -> tuple[Report, "pa.Table"]:
     """Build the report about ``subject`` from ``table``, the predictions of ``evaluator``. Also
     return the table that is stored in predictions.parquet, which has the intervals and the
@@ -110,6 +112,7 @@ def report_of(
 
     ``more`` contains the metrics added by ``--metric``. ``calibration`` is the report that
     calibrates intervals, the reason why it is missing, or None if the report has no intervals.
+    If ``with_baselines`` is False, no baseline is fitted.
     Raises DataError if there is nothing to score.
     """
     kinds, means = evaluator.metrics, evaluator.train_means
@@ -125,7 +128,7 @@ def report_of(
         ref=subject.model.ref,
         progress=progress,
     )
-    answers = list(evaluator.baselines(scores, progress))
+    answers = list(evaluator.baselines(scores, progress)) if with_baselines else []
     columns = baseline_columns(answers)
     if calibrated is not None:
         answers = list(calibrated.of_baselines(answers, scorable(table)))
@@ -133,7 +136,9 @@ def report_of(
         list(map(METRICS.build, kinds.of_baselines)), more, scores=scores, baselines=answers
     )
     fields: dict[str, Any] = {"off_grammar": None, **evaluator.facts(table, scores)}
-    notes = [*evaluator.notes(table, scores, of_baselines.baselines), *repeated_ids(table)]
+    notes = [*evaluator.notes(table, scores), *repeated_ids(table)]
+    if with_baselines:
+        notes += evaluator.baseline_notes(scores, of_baselines.baselines)
     if calibrated is not None:
         notes += calibrated.notes()
     elif calibration is not None:

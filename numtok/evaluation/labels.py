@@ -176,9 +176,9 @@ class LabelEvaluation:
         strange = self.samples.class_of(self.classes) < 0
         return list(self.samples.labels.filter(pa.array(strange)).drop_null().to_pylist())
 
-    def notes(self, table: "pa.Table", scores: Scores, baselines: Collection[str]) -> Iterator[str]:
-        """Yield the report's notes about rows without a label, about labels that are not in the
-        train split, and about the baselines."""
+    def notes(self, table: "pa.Table", scores: Scores) -> Iterator[str]:
+        """Yield the report's notes about rows without a label and about labels that are not in the
+        train split."""
         yield from self.evaluated.notes(scores)
         if lacking := self.samples.labels.null_count:
             yield f"Not scored: {_rows(lacking)} without a label."
@@ -188,6 +188,9 @@ class LabelEvaluation:
                 f"{_rows(len(unseen))} with a label that is not in the train split ({listed}): "
                 "counted as wrong, and excluded from label-nll."
             )
+
+    def baseline_notes(self, scores: Scores, baselines: Collection[str]) -> Iterator[str]:
+        """Yield the report's notes about missing baselines and about the data of fitted ones."""
         if self.training_data is None:
             yield "The training data are not available, so baselines are missing."
         if "tfidf" in baselines:

@@ -277,23 +277,14 @@ class NumberEvaluation:
             )
         return description
 
-    def notes(
-        self, table: "pa.Table", scores: Scores, baselines: Mapping[str, Figures]
-    ) -> Iterator[str]:
-        """Yield the report's notes about numbers that are not scored, results that are not
-        comparable, and missing baselines."""
+    def notes(self, table: "pa.Table", scores: Scores) -> Iterator[str]:
+        """Yield the report's notes about numbers that are not scored, and about results that are
+        not comparable."""
         yield from self.evaluated.notes(scores)
         left_out, predictor = scores.left_out, self.predictor
         yield from self._field_notes(scores)
         if left_out:
             yield f"Not scored: {left_out:,} number{'s' * (left_out > 1)} (not finite)."
-        for name in sorted(self.samples.floors):
-            covered = next((figure.n for figure in baselines[name].values()), 0)
-            if covered < len(self.asked.numbers) - left_out:
-                yield (
-                    f"Baseline {name!r} lacks predictions for some numbers: its metrics cover only "
-                    f"the other {covered:,}."
-                )
         if self.loaded.codec.scheme.tokens_per_number is None:
             if predictor.options.fill != AUTOREGRESSIVE:
                 yield "The number of masks reveals the length of each number to the model."
@@ -304,6 +295,17 @@ class NumberEvaluation:
             yield "Numbers were normalized by signed-log, unlike in the paper."
         if predictor.options.draws and not predictor.draws:
             yield "The distribution is exact, so --num-samples was ignored."
+
+    def baseline_notes(self, scores: Scores, baselines: Mapping[str, Figures]) -> Iterator[str]:
+        """Yield the report's notes about missing baselines, and about those that lack
+        predictions."""
+        for name in sorted(self.samples.floors):
+            covered = next((figure.n for figure in baselines[name].values()), 0)
+            if covered < len(self.asked.numbers) - scores.left_out:
+                yield (
+                    f"Baseline {name!r} lacks predictions for some numbers: its metrics cover only "
+                    f"the other {covered:,}."
+                )
         if self.fitting is not None:
             train, samples = self.fitting
             yield from not_fitted(train.anchored, samples.anchored, self.asked)

@@ -65,6 +65,7 @@ def made_report(
             more=resolved.metrics,
             progress=progress,
             calibration=calibration,
+            with_baselines=config.baselines == "auto",
         )
         write_predictions(draft, table)
         return MadeArtifact(publish(draft, model, report, timing), made=True)

@@ -67,6 +67,12 @@ class ResolvedEvaluation(ABC):
     def _metric_settings(self, report_metrics: ReportMetrics) -> list[dict[str, Any]]:
         return [settings_of(metric) for metric in (*report_metrics.defaults, *self.metrics)]
 
+    @property
+    def _left_out(self) -> dict[str, str]:
+        """Settings of parts that the report leaves out."""
+        parts = {"intervals": self.config.intervals, "baselines": self.config.baselines}
+        return {name: value for name, value in parts.items() if value != "auto"}
+
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedTextEvaluation(ResolvedEvaluation):
@@ -98,11 +104,9 @@ class ResolvedTextEvaluation(ResolvedEvaluation):
             settings["on_error"] = config.on_error
         if config.fields != "auto":
             settings["fields"] = config.fields
-        if config.intervals != "auto":
-            settings["intervals"] = config.intervals
         if config.compile:  # rounding differs, so near ties may be decided differently
             settings["compile"] = True
-        return settings
+        return settings | self._left_out
 
     @property
     def predicts_numbers(self) -> bool:
@@ -140,7 +144,7 @@ class ResolvedTableEvaluation(ResolvedEvaluation):
     @property
     def settings(self) -> dict[str, Any]:
         """Settings that affect the report. The version of the report is computed from them."""
-        settings = {
+        return {
             "stage": "eval-table",
             "revision": TABLES_REVISION,
             "split": self.config.split,
@@ -148,10 +152,8 @@ class ResolvedTableEvaluation(ResolvedEvaluation):
             "rows": self.config.rows,
             "metrics": self._metric_settings(TableEvaluation.metrics),
             "device": self.device.type,
+            **self._left_out,
         }
-        if self.config.intervals != "auto":
-            settings["intervals"] = self.config.intervals
-        return settings
 
     @property
     def predicts_numbers(self) -> bool:

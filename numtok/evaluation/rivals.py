@@ -8,7 +8,7 @@ split.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,16 +19,18 @@ from numtok.encoding.dataset import EncodedSplit, clustered
 from numtok.encoding.splits import read_codec, read_split, splits
 from numtok.evaluation.baselines import (
     baselines,
+    digest_of,
     fits,
     fitted_baselines,
     not_fitted,
     not_installed,
+    remembered,
     tree_threads,
 )
 from numtok.evaluation.conformal import Ends, Forecasts, calibrate
 from numtok.evaluation.fields import anchored_fields
 from numtok.evaluation.predict import AUTOREGRESSIVE
-from numtok.evaluation.queries import queries_of, target_names
+from numtok.evaluation.queries import Queries, queries_of, target_names
 from numtok.evaluation.rows import Rows
 from numtok.evaluation.target_features import (
     AnchoredSplit,
@@ -52,6 +54,8 @@ MEAN, MEDIAN, TUNED = "mean", "median", "tuned boosting"
 _RATE, _LEAVES, _LOSSES = 0.05, (8, 31), ("squared_error", "absolute_error")
 _TREES = 400  # maximum; fitting stops early when more trees do not help
 _HELD_BACK = 0.1  # fraction of the training rows if a fold has no validation split
+_tuned_trees: dict[bytes, Any] = {}  # by a digest of their inputs
+_MOST_TUNED = 16  # that are remembered
 
 #: Key of a number: row ID, target name, and index in the row (for tables, the fold).
 Key = tuple[str, str, int]
@@ -101,7 +105,7 @@ class Rivals(NamedTuple):
     notes
         Sentences that explain why baselines are missing.
     calibration
-        Calibration rows of baselines that no report calibrates, keyed by name.
+        Calibration rows of each baseline, keyed by name, if all numbers have one target name.
     """
 
     keys: list[Key]
@@ -149,54 +153,114 @@ def rivals(
     whole, train = read_split(data, split), read_split(data, TRAIN)
     drawn = whole.drawn(rows)
     samples = whole.take(drawn)
-    queries = queries_of(samples, causal=False)
-    targets = train.numbers[train.targets] if len(train.targets) else train.numbers
-    targets = targets[np.isfinite(targets)]
-    mean = float(targets.mean()) if len(targets) else None
-    predictions = dict(
-        baselines(
-            read_codec(data), samples, queries, train=train, train_mean=mean, fill=AUTOREGRESSIVE
-        )
-    )
     queried = Rows(data, split, samples, np.unique(samples.target_row), drawn)
     parts = list(_parts(data, queried, train))
-    of_train, *others, of_samples = anchored_fields(*parts)
-    of_validation, of_calibration = others[:1], others[-1:]  # the same without a split calibration
-    notes: list[str] = []
-    calibration: dict[str, CalibrationRows] = {}
-    if any(_wanted(name, names) for name in fits()):
-        predictions |= dict(fitted_baselines(of_train, of_samples, queries))
-        notes += not_fitted(of_train, of_samples, queries)
-    if any(_wanted(name, names) for name in TEXT_BASELINES):
-        of_texts = text_baselines(
-            TextSplit(parts[0], of_train), TextSplit(queried, of_samples), queries
-        )
-        predictions |= of_texts.values
-        notes += of_texts.notes
+    of_train, *others, of_samples = map(TextSplit, parts, anchored_fields(*parts))
+    fitting = _Fitting(data, of_train, others[0] if others else None, names)
+    queries = queries_of(samples, causal=False)
+    predictions, notes = fitting.predicted(of_samples, queries)
     target_of_query = target_names(samples, queries)
-    can_tune = of_validation and (queries.targets >= 0).all() and find_spec("sklearn")
-    if can_tune and _wanted(TUNED, names):
-        best, every = np.full(len(target_of_query), np.nan), np.unique(target_of_query)
-        for name in every:
-            has_name = target_of_query == name
-            sides = of_train, of_validation[0], of_calibration[0]
-            best[has_name], rows_of = _tuned(sides, name, (of_samples, queries.targets[has_name]))
-            if rows_of is not None and len(every) == 1:
-                calibration[TUNED] = rows_of
-        predictions |= {} if np.isnan(best).all() else {TUNED: best}
+    calibration: dict[str, CalibrationRows] = {}
+    if others and (queries.targets >= 0).all() and len(np.unique(target_of_query)) == 1:
+        calibration = dict(fitting.calibration(others[-1]))  # validation, if it is the only one
     row_of_query = queries.rows[queries.queries]
     positions = (queries.numbers - samples.number_rows[row_of_query]).tolist()
     ids = samples.ids.take(row_of_query).to_pylist()
-    return Rivals(
-        list(zip(ids, target_of_query.tolist(), positions, strict=True)),
-        {name: values for name, values in predictions.items() if _wanted(name, names)},
-        notes,
-        calibration,
-    )
+    keys = list(zip(ids, target_of_query.tolist(), positions, strict=True))
+    return Rivals(keys, _of_rivals(predictions, names), notes, calibration)
 
 
 def _wanted(name: str, names: Collection[str] | None) -> bool:
-    return name not in {*LIMITS, MEDIAN} if names is None else name in names
+    return name not in LIMITS if names is None else name in names
+
+
+def _of_rivals(
+    predictions: Mapping[str, Floats], names: Collection[str] | None
+) -> dict[str, Floats]:
+    """Return the predictions without the median if no names were given. Its calibration rows are
+    kept."""
+    return {name: each for name, each in predictions.items() if names or name != MEDIAN}
+
+
+class _Fitting(NamedTuple):
+    """Splits of encoded data that baselines are fitted to.
+
+    validation
+        Split that tunes trees; None if the data has no such split.
+    names
+        Names of the baselines, as for :func:`rivals`.
+    """
+
+    data: Artifact
+    train: TextSplit
+    validation: TextSplit | None
+    names: Collection[str] | None
+
+    def predicted(self, part: TextSplit, queries: Queries) -> tuple[dict[str, Floats], list[str]]:
+        """Return the predictions float64[a] of each baseline for the queried numbers of a split,
+        and the reasons why others are missing."""
+        train, names, notes = self.train.rows.samples, self.names, list[str]()
+        targets = train.numbers[train.targets] if len(train.targets) else train.numbers
+        targets = targets[np.isfinite(targets)]
+        predictions = dict(
+            baselines(
+                read_codec(self.data),
+                part.rows.samples,
+                queries,
+                train=train,
+                train_mean=float(targets.mean()) if len(targets) else None,
+                fill=AUTOREGRESSIVE,
+            )
+        )
+        if any(_wanted(name, names) for name in fits()):
+            predictions |= dict(fitted_baselines(self.train.anchored, part.anchored, queries))
+            notes += not_fitted(self.train.anchored, part.anchored, queries)
+        if any(_wanted(name, names) for name in TEXT_BASELINES):
+            of_texts = text_baselines(self.train, part, queries)
+            predictions |= of_texts.values
+            notes += of_texts.notes
+        can_tune = self.validation and (queries.targets >= 0).all() and find_spec("sklearn")
+        if can_tune and _wanted(TUNED, names):
+            target_of_query = target_names(part.rows.samples, queries)
+            best = np.full(len(target_of_query), np.nan)
+            for name in np.unique(target_of_query):
+                has_name = target_of_query == name
+                best[has_name] = self._tuned(name, (part.anchored, queries.targets[has_name]))
+            predictions |= {} if np.isnan(best).all() else {TUNED: best}
+        wanted = {name: each for name, each in predictions.items() if _wanted(name, names)}
+        return wanted, notes
+
+    def calibration(self, part: TextSplit) -> Iterator[tuple[str, CalibrationRows]]:
+        """Yield the name of each baseline, and its predictions for the rows of a split with one
+        target name that calibrate intervals."""
+        samples, queries = part.rows.samples, queries_of(part.rows.samples, causal=False)
+        if not len(queries.targets):
+            return
+        train = self.train.rows.samples
+        truth, least = samples.numbers[queries.numbers], train.numbers[train.targets]
+        units = clustered(np.arange(len(samples)), samples.clusters)[queries.rows[queries.queries]]
+        for name, values in self.predicted(part, queries)[0].items():
+            usable = np.isfinite(values) & np.isfinite(truth)
+            if usable.any():
+                yield (
+                    name,
+                    CalibrationRows(
+                        values[usable], truth[usable], units[usable], float(np.nanmin(least))
+                    ),
+                )
+
+    def _tuned(self, name: str, queried: Targets) -> Floats:
+        """Return predictions of tuned trees for the queried targets of one name, float64[n]; NaN if
+        nothing is fitted."""
+        assert self.validation is not None
+        known = _finite_targets(self.validation.anchored, name)
+        built = target_features(self.train.anchored, name, known, queried)
+        if isinstance(built, NotFitted) or not len(known[1]):
+            return np.full(len(queried[1]), np.nan)
+        validation, features = built.others
+        return tuned(
+            LabeledRows(built.x, built.y), LabeledRows(validation, _values(*known)), features
+        )
 
 
 def _parts(data: Artifact, queried: Rows, train: EncodedSplit) -> Iterator[Rows]:
@@ -209,33 +273,6 @@ def _parts(data: Artifact, queried: Rows, train: EncodedSplit) -> Iterator[Rows]
             samples = read_split(data, name)
             yield Rows(data, name, samples, np.unique(samples.target_row))
     yield queried
-
-
-def _tuned(
-    sides: tuple[AnchoredSplit, AnchoredSplit, AnchoredSplit], name: str, queried: Targets
-) -> tuple[Floats, CalibrationRows | None]:
-    """Return predictions of tuned trees for the queried targets of one name, float64[n] (NaN if not
-    fitted), and for the calibration rows.
-
-    ``sides`` are the train, validation and calibration splits.
-    """
-    train, *others = sides
-    known = [_finite_targets(side, name) for side in others]
-    built = target_features(train, name, *known, queried)
-    (validation, chosen), (calibration, calibrating) = known
-    if isinstance(built, NotFitted) or not len(chosen):
-        return np.full(len(queried[1]), np.nan), None
-    validation_features, calibration_features, queried_features = built.others
-    truth, count = _values(calibration, calibrating), len(calibrating)
-    values = tuned(
-        LabeledRows(built.x, built.y),
-        LabeledRows(validation_features, _values(validation, chosen)),
-        np.concatenate([calibration_features, queried_features]),
-    )
-    samples = calibration.samples
-    units = clustered(np.arange(len(samples)), samples.clusters)[samples.target_row[calibrating]]
-    rows = CalibrationRows(values[:count], truth, units, float(built.y.min()))
-    return values[count:], rows if count else None
 
 
 def _finite_targets(split: AnchoredSplit, name: str) -> Targets:
@@ -270,7 +307,7 @@ def _of_table(table: Table, split: str, names: Collection[str] | None) -> Rivals
     if not table.file.features:
         notes.append("Baselines are not fitted: the table has no feature columns.")
     values_of = {name: np.concatenate(parts) for name, parts in predictions.items()}
-    return Rivals(keys, values_of, notes, calibration)
+    return Rivals(keys, _of_rivals(values_of, names), notes, calibration)
 
 
 def _calibration_rows(table: Table) -> Ints:
@@ -322,25 +359,33 @@ def tuned(train: LabeledRows, validation: LabeledRows, features: Floats) -> Floa
     scikit-learn.
 
     Trees are fitted to ``train`` with several settings. The trees with the smallest mean absolute
-    error on ``validation`` are used. The predictions are NaN if no error is finite.
+    error on ``validation`` are used; recent ones are cached. The predictions are NaN if no error is
+    finite.
     """
-    from sklearn.ensemble import HistGradientBoostingRegressor
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-    best, least = None, np.inf
-    with threadpool_limits(tree_threads(train.features)):
-        for leaves, loss in product(_LEAVES, _LOSSES):
-            model = HistGradientBoostingRegressor(
-                loss=loss,
-                learning_rate=_RATE,
-                max_leaf_nodes=leaves,
-                max_iter=_TREES,
-                early_stopping=True,
-                random_state=0,
-            ).fit(train.features, train.values)
-            error = float(np.abs(model.predict(validation.features) - validation.values).mean())
-            if error < least:
-                best, least = model, error
-        if best is None:  # no error is finite
+    with threadpool_limits(tree_threads(train.features.size)):
+        key = digest_of(*train, *validation)
+        best = remembered(_tuned_trees, key, lambda: _best_trees(train, validation), _MOST_TUNED)
+        if best is None:
             return np.full(len(features), np.nan)
         return np.asarray(best.predict(features), np.float64)
+
+
+def _best_trees(train: LabeledRows, validation: LabeledRows) -> Any | None:
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    best, least = None, np.inf
+    for leaves, loss in product(_LEAVES, _LOSSES):
+        trees = HistGradientBoostingRegressor(
+            loss=loss,
+            learning_rate=_RATE,
+            max_leaf_nodes=leaves,
+            max_iter=_TREES,
+            early_stopping=True,
+            random_state=0,
+        ).fit(train.features, train.values)
+        error = float(np.abs(trees.predict(validation.features) - validation.values).mean())
+        if error < least:
+            best, least = trees, error
+    return best

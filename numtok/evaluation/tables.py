@@ -306,9 +306,7 @@ class TableEvaluation:
                 predictions.append(fit(training, self.table.target[rows], features))
             yield name, np.concatenate(predictions)
 
-    def notes(
-        self, table: "pa.Table", scores: Scores, baselines: Mapping[str, Figures]
-    ) -> Iterator[str]:
+    def notes(self, table: "pa.Table", scores: Scores) -> Iterator[str]:
         """Yield the report's notes about held-out rows, repeated targets, and targets outside the
         head's range."""
         yield from scores.notes
@@ -318,12 +316,6 @@ class TableEvaluation:
             yield (
                 "These rows were held out of the train split for early stopping. Use these metrics "
                 "to select models only: they are too optimistic to report."
-            )
-        yield from not_installed()
-        if not self._is_training_table:
-            yield (
-                "The model was fitted to another table, so baselines that need its training rows "
-                "are missing."
             )
         bounded = next(iter(self.loaded.fitted.values())).model.head.bounded
         log_density = table.column("log_density").to_numpy()
@@ -342,6 +334,15 @@ class TableEvaluation:
             yield (
                 f"{outside:,} of {table.num_rows:,} targets are outside the range of the train "
                 f"split{remedy if bounded else ''}."
+            )
+
+    def baseline_notes(self, scores: Scores, baselines: Mapping[str, Figures]) -> Iterator[str]:
+        """Yield the report's notes about missing baselines."""
+        yield from not_installed()
+        if not self._is_training_table:
+            yield (
+                "The model was fitted to another table, so baselines that need its training rows "
+                "are missing."
             )
 
 

@@ -9,12 +9,13 @@ from importlib.util import find_spec
 import numpy as np
 
 from numtok.arrays import Floats
-from numtok.config import threads
+from numtok.evaluation.baselines import tree_threads
 from numtok.evaluation.record_splits import RecordSplits
 from numtok.evaluation.rivals import Rivals
 
 TABULAR = "tabular"
 _MOST = 20_000  # rows to which the pipeline is fitted
+_COLUMNS = 30  # that a text is turned into
 
 
 def tabular_rival(data: RecordSplits) -> Rivals:
@@ -35,9 +36,9 @@ def tabular_rival(data: RecordSplits) -> Rivals:
 
     def predict(y: Floats) -> Floats:
         pipeline = tabular_pipeline(HistGradientBoostingRegressor(random_state=0))
-        pipeline[0].set_params(high_cardinality=StringEncoder(random_state=0))
+        pipeline[0].set_params(high_cardinality=StringEncoder(_COLUMNS, random_state=0))
         fitted = pipeline.fit(data.fields[train], y)
         return np.asarray(fitted.predict(data.fields[data.predicted]), np.float64)
 
-    with threadpool_limits(threads()):
+    with threadpool_limits(tree_threads(len(train) * data.fields.shape[1] * _COLUMNS)):
         return data.on_better_scale(TABULAR, train, predict)

@@ -38,6 +38,7 @@ _NAMES = "Baselines 'tfidf' and 'boosted-text'"
 _FEWEST = 10  # training rows, and clusters of rows if rows are held back by cluster
 _MOST_TARGETS = 20_000  # of one name; a row may have several
 _HELD_BACK = 0.2  # fraction of the training rows that chooses strength and scale
+_MOST_FITS = 4  # that are remembered; each has up to 100,000 terms
 _fits: dict[bytes, "_Fits | None"] = {}  # by a digest of their inputs
 
 
@@ -82,24 +83,41 @@ class _Training(NamedTuple):
 
 
 class _Fits(NamedTuple):
-    """Fitted regressions, and the main components of texts.
+    """Features and regressions, fitted to the training texts.
 
-    train, queried
-        Main components of the training texts and of the queried texts, float64[texts, k].
+    train
+        Main components of the training texts, float64[texts, k].
     ridges
-        Fitted regression for each target name, with its predictions for the queried texts.
+        Regression for each target name.
     """
 
+    features: WordFeatures
     train: Floats
-    queried: Floats
-    ridges: Mapping[str, tuple[Ridge, Floats]]
+    ridges: Mapping[str, Ridge]
+
+    def predicted(self, texts: Sequence[str]) -> tuple[Floats, dict[str, Floats]]:
+        """Return the main components of texts, float64[texts, k], and the predictions of each
+        regression, float64[texts]."""
+        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+        components: list[Floats] = []
+        predictions: dict[str, list[Floats]] = {name: [] for name in self.ridges}
+        with threadpool_limits(1):
+            for block in self.features.blocks(texts):
+                components.append(self.features.components.transform(block))
+                for name, ridge in self.ridges.items():
+                    predictions[name].append(ridge.predict(block))
+        return np.concatenate(components), {
+            name: np.concatenate(parts) for name, parts in predictions.items()
+        }
 
 
 def text_baselines(train: TextSplit, queried: TextSplit, queries: Queries) -> TextBaselines:
     """Fit the baselines to the selected rows of the train split, and predict the queried numbers.
 
     Nothing is fitted if some queried numbers are not targets (see ``baselines.not_fitted``). Recent
-    predictions are cached, because the models of a sweep are evaluated on the same rows.
+    fits are cached, because the models of a sweep are compared with the same ones, and each report
+    predicts a second split, which calibrates intervals.
     """
     if (queries.targets < 0).any():
         return TextBaselines({}, [])
@@ -110,7 +128,9 @@ def text_baselines(train: TextSplit, queried: TextSplit, queries: Queries) -> Te
     names = target_names(samples, queries)
     training = {name: _training(rows, name) for name in np.unique(names).tolist()}
     usable = {name: data for name, data in training.items() if isinstance(data, _Training)}
-    fits = _fitted(texts, usable, list(queried.rows.texts())) if usable else None
+    fits = _fitted(texts, usable) if usable else None
+    if fits is not None:
+        components, of_ridges = fits.predicted(list(queried.rows.texts()))
     text_of = np.searchsorted(queried.rows.chosen, samples.target_row[queries.targets])
     values = {name: np.full(len(names), np.nan) for name in TEXT_BASELINES}
     notes = []
@@ -120,9 +140,9 @@ def text_baselines(train: TextSplit, queried: TextSplit, queries: Queries) -> Te
             notes.append(f"{_NAMES} are not fitted for target {name!r}: {reason}.")
             continue
         has_name = names == name
-        ridge, predicted = fits.ridges[name]
-        values["tfidf"][has_name] = predicted[text_of[has_name]]
-        x, others = fits.train[data.texts], fits.queried[text_of[has_name]]
+        ridge = fits.ridges[name]
+        values["tfidf"][has_name] = of_ridges[name][text_of[has_name]]
+        x, others = fits.train[data.texts], components[text_of[has_name]]
         numeric = target_features(
             train.anchored,
             name,
@@ -160,24 +180,20 @@ def _training(rows: Rows, name: str) -> _Training | NotFitted:
     return _Training(targets, texts, values, held_back)
 
 
-def _fitted(
-    texts: Sequence[str], training: Mapping[str, _Training], queried: Sequence[str]
-) -> _Fits | None:
+def _fitted(texts: Sequence[str], training: Mapping[str, _Training]) -> _Fits | None:
     """Fit TF-IDF weights, and a regression for each target name. Returns None if the training texts
     share no words."""
     digest = hashlib.sha256(repr([len(texts), *training]).encode())
-    for text in (*texts, *queried):
+    for text in texts:
         digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
     for data in training.values():
         for part in (data.texts, data.values, data.held_back):
             digest.update(np.ascontiguousarray(part).data)
-    return remembered(_fits, digest.digest(), lambda: _fit(texts, training, queried))
+    return remembered(_fits, digest.digest(), lambda: _fit(texts, training), _MOST_FITS)
 
 
-def _fit(
-    texts: Sequence[str], training: Mapping[str, _Training], queried: Sequence[str]
-) -> _Fits | None:
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+def _fit(texts: Sequence[str], training: Mapping[str, _Training]) -> _Fits | None:
+    from threadpoolctl import threadpool_limits
 
     # Products with sparse matrices use one thread anyway. So the results do not depend on threads.
     with threadpool_limits(1):
@@ -189,14 +205,4 @@ def _fit(
             name: tuned_ridge(weights[data.texts], data.values, data.held_back)
             for name, data in training.items()
         }
-        components: list[Floats] = []
-        predictions: dict[str, list[Floats]] = {name: [] for name in ridges}
-        for block in features.blocks(queried):
-            components.append(features.components.transform(block))
-            for name, ridge in ridges.items():
-                predictions[name].append(ridge.predict(block))
-        return _Fits(
-            features.components.transform(weights),
-            np.concatenate(components),
-            {name: (ridge, np.concatenate(predictions[name])) for name, ridge in ridges.items()},
-        )
+        return _Fits(features, features.components.transform(weights), ridges)

@@ -76,6 +76,13 @@ class Config(CommandSettings):
         choices=("auto", "no"),
         omit_default=True,
     )
+    baselines: str = setting(
+        "auto",
+        "Compare with baselines; no: leave them out, and save the time to fit them",
+        advanced=True,
+        choices=("auto", "no"),
+        omit_default=True,
+    )
     metrics: tuple[str, ...] = _fields.metrics(
         "Additional metric, such as adjusted-r2,p=4; repeatable"
     )

@@ -333,7 +333,7 @@ def test_what_was_boosted_before_is_not_fitted_again(monkeypatch: pytest.MonkeyP
         return fit(self, x, y)
 
     monkeypatch.setattr(ensemble.HistGradientBoostingRegressor, "fit", counting)
-    monkeypatch.setattr(baselines, "_MOST_REMEMBERED", 2)
+    monkeypatch.setattr(baselines, "_MOST_TREES", 2)
     test, train = rows("p1000", TEST, 2), rows("p1000", TRAIN, 2)
     first = baselines_of(test, train)["boosted"]
     for scheme in ("p1000", "xval"):  # which reads the same numbers

@@ -198,6 +198,8 @@ def _rewritten(text: str, flags: Collection[str], units: Collection[str]) -> lis
                 continue
         point = before.endswith(".")
         if point and (ENDS_WITH_OPERAND.search(before[:-1]) or digits[0] in _VULGAR):
+            if exponent := _EXPONENT.match(text, position):  # é.25e-3 234
+                position = exponent.end()
             continue
         start, end, new = first - point, position, None
         if digits[0] in _VULGAR:

@@ -654,6 +654,13 @@ def test_clocks_lie_beside_the_report(world: World) -> None:
 # --- baselines ------------------------------------------------------------------------------------
 
 
+def test_baselines_can_be_left_out(world: World) -> None:
+    both = world.both("p1000")
+    whole, bare = read(world.report(*both)), read(world.report(*both, baselines="no"))
+    assert bare.metrics == whole.metrics and whole.baselines and not bare.baselines
+    assert not any("aseline" in note for note in bare.notes)
+
+
 def test_baselines_stand_beside_the_model(world: World) -> None:
     model, encoded = world.both("p1000")
     report = read(world.report(model, encoded))

@@ -119,7 +119,7 @@ def _mantissa_at(data, begin, i, end, flags, fresh):  # type: ignore[no-untyped-
     own_point = i > begin and byte_at(data, i - 1) == _POINT
     if own_point:
         if operand_before(data, begin, i - 1):
-            return _skipped(j)
+            return _skipped(exponent_end(data, j, end))
         start = i - 1
     elif i != fresh:
         is_letter = letter_before(data, begin, i)

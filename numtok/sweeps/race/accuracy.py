@@ -15,8 +15,8 @@ class AccuracyRow(msgspec.Struct, frozen=True, kw_only=True):
     label, seed
         Label on the leaderboard, and the seed of the model; None for a baseline.
     coverage, width
-        Coverage and mean width of the calibrated 90% intervals. Values are None for baselines that
-        no report calibrates.
+        Coverage and mean width of the calibrated 90% intervals. Values are None without
+        calibration rows.
     """
 
     label: str

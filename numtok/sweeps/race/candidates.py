@@ -35,6 +35,11 @@ CLIPPED = 0.01  # largest fraction of a field's numbers that a scheme may clip
 LOST = 0.05  # largest fraction of a field's spread that a scheme may lose
 #: The normalization for numbers of which a few are far from the others.
 _FOR_TAILS = "signed-log"
+#: The normalization for a target on a scale of its own, apart from the numbers before it.
+_OF_ANSWER = f"{AROUND_THE_MEAN},by=answer"
+#: The heads for columns that were most often in the last round (docs/results/text-to-number.md),
+#: in the order in which they are tried; all others follow.
+_FIRST_HEADS = ("pointwise", "mdn:5", "scalar", "decoder:nd", "decoder:chronos", "riemann:256")
 _LEFTWARD = "ar"
 #: Values for required settings of heads; other heads get the values that their class is checked at.
 _SIZES = {"bins": "256", "components": "5"}
@@ -155,13 +160,18 @@ def _unprofiled(name: str, profiled: Mapping[str, Verdict]) -> Verdict:
     return Verdict(name, twin.takes_part, twin.reason)
 
 
-def text_entries(profile: Profile, verdicts: Sequence[Verdict]) -> list[Entrant]:
+def text_entries(
+    profile: Profile, verdicts: Sequence[Verdict], target: str | None = None
+) -> list[Entrant]:
     """Return the candidates for texts, in the order in which they should be tried.
 
     The candidate that the profile recommends comes first. If the profile advises ``affine``
     normalization, value schemes with ``affine`` follow, each with every head. Then come all schemes
     with their usual settings, ordered by tokens per row, then by vocabulary size; in a tie, schemes
     that keep all digits are last. Further variants of value schemes come at the end.
+
+    If every row is the record of one ``target``, a value scheme comes first, normalized by
+    constants of the target's own and by ``signed-log``: either can be far better.
     """
     costs = {
         scheme.scheme: (scheme.tokens_per_row or math.inf, scheme.vocabulary)
@@ -180,20 +190,23 @@ def text_entries(profile: Profile, verdicts: Sequence[Verdict]) -> list[Entrant]
     schemes = dict(sorted(entered, key=cost))
     plain = [_plain_entrant(spec, scheme) for spec, scheme in schemes.items()]
     values = [spec for spec, scheme in schemes.items() if scales_values(scheme)]
-    tails = [_FOR_TAILS] if _has_tails(profile) else []
-    advised = profile.value_normalize
+    normalizations = _of_all(profile) if target is None else _of_target(profile, target)
     variants = [
         Entrant(scheme=spec, head=head, normalize=normalize)
         for spec in values
-        for normalize in dict.fromkeys((advised, None, *tails))
+        for normalize in normalizations
         for head in (None, *_other_heads(schemes[spec].defaults.head))
         if head or normalize
     ]
-    best = profile.recommended, None, profile.recommended_normalize
+    firsts = [(profile.recommended, None, profile.recommended_normalize)]
+    if target is not None and values:
+        firsts = [(values[0], None, normalize) for normalize in normalizations]
+    level = profile.value_normalize == AROUND_THE_MEAN
 
-    def order(entry: Entrant) -> tuple[bool, bool]:
-        is_best = (entry.scheme, entry.head, entry.normalize) == best
-        return not is_best, entry.normalize != AROUND_THE_MEAN
+    def order(entry: Entrant) -> tuple[int, bool]:
+        settings = entry.scheme, entry.head, entry.normalize
+        place = firsts.index(settings) if settings in firsts else len(firsts)
+        return place, not (level and entry.normalize == normalizations[0])
 
     return sorted([*plain, *variants], key=order)
 
@@ -233,6 +246,21 @@ def _spec(name: str) -> str:
         return name
     size = _SIZES.get(getattr(HEADS[name], "positional", ""))
     return f"{name}:{size}" if size else HEADS.checked_at(name)
+
+
+def _of_all(profile: Profile) -> list[str | None]:
+    """Return the normalizations to try for the numbers of texts, the advised one first; None is the
+    default of a scheme."""
+    tails = [_FOR_TAILS] if _has_tails(profile) else []
+    return list(dict.fromkeys((profile.value_normalize, None, *tails)))
+
+
+def _of_target(profile: Profile, target: str) -> list[str | None]:
+    """Return the normalizations to try for records of one target, the most suitable one first."""
+    [summary] = [FieldSummary.of_profile(each) for each in profile.fields if each.name == target]
+    alone = profile.numbers < 2 * summary.numbers  # few rows have further numbers
+    own = AROUND_THE_MEAN if alone else _OF_ANSWER
+    return [_FOR_TAILS, own] if summary.heavy_tail else [own, _FOR_TAILS]
 
 
 def _has_tails(profile: Profile) -> bool:
@@ -288,12 +316,15 @@ def _heads() -> Iterator[str]:
 def table_entries(
     field: FieldSummary, verdicts: Sequence[Verdict], table: str = ""
 ) -> list[Entrant]:
-    """Return the candidates for the target of a table: each head with its defaults. If the target
-    has a heavy tail, heads that support a logarithmic scale are also tried with it.
+    """Return the candidates for the target of a table, in the order in which they should be tried:
+    each head with its defaults. If the target has a heavy tail, heads that support a logarithmic
+    scale are also tried with it.
 
     ``table`` describes the table in labels; empty if it is the only data.
     """
+    known = {head: place for place, head in enumerate(_FIRST_HEADS)}
     heads = [verdict.scheme for verdict in verdicts if verdict.takes_part]
+    heads.sort(key=lambda head: known.get(head, len(known)))
     plain = [Entrant(scheme=spec, table=table) for spec in heads]
     if not field.heavy_tail:
         return plain
@@ -305,9 +336,9 @@ def table_entries(
 
 
 def merged_entries(texts: Sequence[Entrant], tables: Sequence[Entrant]) -> list[Entrant]:
-    """Return all candidates for records: the best guess for texts, then heads on columns, whose
-    training is fast, then further schemes for texts."""
-    return [*texts[:1], *tables, *texts[1:]]
+    """Return all candidates for records: the two best guesses for texts, then heads on columns,
+    whose training is fast, then further schemes for texts."""
+    return [*texts[:2], *tables, *texts[2:]]
 
 
 def _takes_tails(spec: str) -> bool:

@@ -78,7 +78,7 @@ def enter_texts(
         text_preset=config.preset,
         fields=[FieldSummary.of_profile(field) for field in profiled.fields],
         verdicts=verdicts,
-        entries=text_entries(profiled, verdicts),
+        entries=text_entries(profiled, verdicts, config.target if rendered_from else None),
         split=rule,
         test=test,
         rows=rows,

@@ -8,7 +8,6 @@ rows that belong together) and seeds. Differences are paired. Two models are tie
 their difference contains 0.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,13 +23,12 @@ from numtok.evaluation.report_files import TARGET, Evaluation, ReportPredictions
 from numtok.evaluation.rivals import Rivals
 from numtok.metrics.base import METRICS, Predictions, figures_over_seeds
 from numtok.registry import spec_of
-from numtok.reports import Figure, Report
+from numtok.reports import Figure
 from numtok.sweeps.race.skill import field_rows, in_fields, pooled, skill_apart
 
 MEDIAN = "median"  # the baseline that always predicts the median of the field
 _LIKELIHOOD, _VALID = "interval-nll", "number-generation-ratio"
 ERROR, R2, COVERAGE, WIDTH = "mae", "r2", "conformal-coverage", "conformal-width"
-_SAME = 1e-9  # relative difference of the errors of equal predictions
 _NOTHING = Figure(None, None, None, 0)
 #: A model that ties with a better one replaces it only if its steps take at most this fraction of
 #: the time: measured paces of equal models differ by some percent from run to run.
@@ -195,9 +193,8 @@ def leaderboard(
         )
         for finalist in finalists
     ]
-    reports = [finalist.evaluations[0].report for finalist in finalists]
     baselines = [
-        _with_intervals(judge.contestant(name, [predictions], answers[best]), reports)
+        judge.contestant(name, [predictions], answers[best])
         for name, predictions in judge.baselines.items()
     ]
     return Leaderboard(
@@ -281,30 +278,6 @@ class _Judge:
             width=_over_seeds(WIDTH, seeds),
             invalid=_share_invalid(seeds),
         )
-
-
-def _with_intervals(baseline: Contestant, reports: Sequence[Report]) -> Contestant:
-    """Add the coverage and the width of the intervals of a baseline that has none, if a report has
-    them.
-
-    Reports fit baselines to the data of their model, which differ between columns and texts. The
-    mean absolute error shows whether a report's baseline makes the same predictions.
-    """
-    if len(baseline.errors) != 1 or baseline.width.value is not None:
-        return baseline
-    [error] = baseline.errors.values()
-    for report in reports:
-        for by_name in (report.baselines, *report.target_baselines.values()):
-            found = by_name.get(baseline.label, {})
-            if WIDTH in found and _same(found[ERROR], error):
-                return replace(baseline, coverage=found[COVERAGE], width=found[WIDTH])
-    return baseline
-
-
-def _same(first: Figure, second: Figure) -> bool:
-    if first.value is None or second.value is None:
-        return False
-    return math.isclose(first.value, second.value, rel_tol=_SAME)
 
 
 def _aligned(

@@ -47,7 +47,7 @@ from numtok.sweeps.runs import Run, RunUnit, Side, with_threads
 from numtok.training.device import device_of
 from numtok.training.trained_table import FittingRecipe
 
-REVISION = 8
+REVISION = 9
 _LONG = 1200.0  # seconds from which the last round has three finalists instead of two
 _MEASURING = 0.15  # fraction of the time to measure all paces
 _PREPARING = 0.25  # fraction of the time to measure paces and to encode the data for that
@@ -159,19 +159,13 @@ class Planning:
         assert self.side.threads is not None  # a race always sets them
         first = self.data.of(self.entered.entries[0])
         rows = predicted_rows(self.data, self.entered)
-        paces, unfit = self._paced()
-        overhead = self._overhead(next(iter(paces)), rows[0])
-        left = self.config.seconds - (time.monotonic() - self.started)
-        available = Time(max(left, self.config.seconds / 2), overhead, self.side.jobs)
-        measured = list(paces.items())
-        if self.entered.is_table:  # heads have no order of preference
-            measured.sort(key=lambda item: item[1])
-        paced = [pace for _, pace in measured]
-        least = [LEAST[unit_of(entry)] for entry, _ in measured]
-        most = [self._most(entry) for entry, _ in measured]
+        paces, unfit, overhead = self._paced(rows[0])
+        count, available = self._fitting(paces, overhead)
+        measured = list(paces.items())[:count]
         shape, rates = (finalists_of(self.config), self.config.seeds), self._tried
-        count = entered(available, paced, *shape, least, rates)
-        *rounds, last = rounds_of(available, paced[:count], *shape, most[:count], rates)
+        paced = [pace for _, pace in measured]
+        most = [self._most(entry) for entry, _ in measured]
+        *rounds, last = rounds_of(available, paced, *shape, most, rates)
         return Plan(
             candidates=[
                 Candidate(
@@ -185,7 +179,7 @@ class Planning:
                     pace=pace,
                     rates=self._rates(entry),
                 )
-                for entry, pace in measured[:count]
+                for entry, pace in measured
             ],
             rounds=rounds,
             last=last,
@@ -199,23 +193,35 @@ class Planning:
             left_out=len(self.entered.entries) - len(unfit) - count,
         )
 
-    def _paced(self) -> tuple[dict[Entrant, float], dict[str, str]]:
-        """Return the seconds per step of each candidate that can be trained, and the reasons why
-        others cannot.
+    def _fitting(self, paces: Mapping[Entrant, float], overhead: float) -> tuple[int, Time]:
+        """Return the number of measured candidates for which there is time, and the time."""
+        left = self.config.seconds - (time.monotonic() - self.started)
+        available = Time(max(left, self.config.seconds / 2), overhead, self.side.jobs)
+        least = [LEAST[unit_of(entry)] for entry in paces]
+        shape = finalists_of(self.config), self.config.seeds
+        return entered(available, list(paces.values()), *shape, least, self._tried), available
 
-        If there is time, each is measured twice, and the faster result counts: other work on the
-        machine only slows steps down. Otherwise the first candidates are measured, at least as many
-        as there are finalists.
+    def _paced(self, rows: int | None) -> tuple[dict[Entrant, float], dict[str, str], float]:
+        """Return the seconds per step of the first candidates that can be trained, the reasons why
+        others cannot, and the seconds that a run takes in addition to its training.
+
+        Candidates are measured in their order, until no further one fits into the time. If time is
+        left, each is measured twice, and the faster result counts: other work on the machine only
+        slows steps down.
         """
         began, most = time.monotonic(), _PREPARING * self.config.seconds
         paces: dict[Entrant, float] = {}
         unfit: dict[str, str] = {}
         problem: UsageError | None = None
+        overhead = None
         entries, jobs = self.entered.entries, self.side.jobs
         for done in range(0, len(entries), jobs):
-            late = time.monotonic() - began > most
-            if late and len(paces) >= finalists_of(self.config):
-                return paces, unfit
+            if len(paces) >= finalists_of(self.config):
+                if overhead is None:
+                    overhead = self._overhead(next(iter(paces)), rows)
+                late = time.monotonic() - began > most
+                if late or self._fitting(paces, overhead)[0] < len(paces):
+                    break
             for entry, pace in self._paces(entries, done):
                 if isinstance(pace, float):
                     paces[entry] = pace
@@ -226,15 +232,17 @@ class Planning:
         if not paces:
             assert problem is not None
             raise problem
+        if overhead is None:
+            overhead = self._overhead(next(iter(paces)), rows)
         again: dict[Entrant, float] = {}
         entries = list(paces)
         for done in range(0, len(entries), jobs):
             if time.monotonic() - began > most:  # two measurements for all, or one for all
-                return paces, unfit
+                return paces, unfit, overhead
             for entry, pace in self._paces(entries, done):
                 assert isinstance(pace, float)
                 again[entry] = min(paces[entry], pace)
-        return again, unfit
+        return again, unfit, overhead
 
     def _overhead(self, entry: Entrant, rows: int | None) -> float:
         """Return the seconds that a run takes in addition to its training.
@@ -258,9 +266,7 @@ class Planning:
                         seed=seed,
                         **shortest,
                     )
-                    ask = eval.Config(
-                        model="", data=learn.data, split=VALIDATION, rows=rows, device=device
-                    )
+                    ask = evaluating(learn.data, VALIDATION, rows, device)
                     runs.append(Run(index=0, table="", point={}, train=learn, eval=ask))
                 began = time.monotonic()
                 for outcome in self.engine.run(RunUnit(folder, self.side.threads), runs):
@@ -391,6 +397,12 @@ def training(
     return train_settings.Config(
         data=str(data.path), preset=size, batch=batch, device=device, **settings
     )
+
+
+def evaluating(data: str, split: str, rows: int | None, device: str) -> eval.Config:
+    """Return the settings of an evaluation. It leaves out the baselines, which a race fits once for
+    all candidates."""
+    return eval.Config(model="", data=data, split=split, rows=rows, baselines="no", device=device)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ import msgspec
 from numtok.evaluation.report_files import Evaluation, ReportPredictions, read
 from numtok.evaluation.rivals import Rivals
 from numtok.reports import REPORT
-from numtok.settings import eval
 from numtok.settings.race import Config
 from numtok.stages.train import VALIDATION
 from numtok.store.artifact import Artifact
@@ -19,7 +18,7 @@ from numtok.store.engines.engine import Engine
 from numtok.store.store import Store
 from numtok.sweeps.race.leaderboard import Finalist, Leaderboard, leaderboard
 from numtok.sweeps.race.plan import Candidate, CandidateState, Plan, Progress, RaceProgress, Round
-from numtok.sweeps.race.planning import training
+from numtok.sweeps.race.planning import evaluating, training
 from numtok.sweeps.race.skill import score
 from numtok.sweeps.runs import Failed, Run, Runner, RunOutcome, Side
 
@@ -283,7 +282,7 @@ class Rounds:
             budget: dict[str, Any] = {"steps": steps}
             if candidate.unit == "epochs":
                 budget = {"epochs": steps, "patience": max(5, steps // 10)}
-            ask = eval.Config(model="", data=str(data.path), split=split, rows=rows, device=device)
+            ask = evaluating(str(data.path), split, rows, device)
             for rate in candidate.rates if entry.rate is None else [entry.rate]:
                 more = budget | {"seed": seed, "learning_rate": rate}
                 learn = training(

@@ -146,6 +146,33 @@ def test_affine_races_first_where_numbers_are_at_a_high_level(
     assert "affine" not in {one.normalize for one in usual}
 
 
+@pytest.mark.parametrize(
+    ("inputs", "spread", "first", "second"),
+    [
+        (1, 1.0, "affine,by=answer", "signed-log"),
+        (0, 1.0, "affine", "signed-log"),  # the target is the only number
+        (1, 1e9, "signed-log", "affine,by=answer"),  # some targets are far from the others
+    ],
+)
+def test_the_target_of_records_has_a_scale_of_its_own(
+    tmp_path: Path, inputs: int, spread: float, first: str, second: str
+) -> None:
+    lines = []
+    for place, value in enumerate(np.random.default_rng(0).uniform(1990, 2012, 400).round()):
+        text = f"size: {place % 7}; " * inputs + "year: "
+        literal = f"{value * (spread if place % 20 == 0 else 1):.0f}"
+        span = [len(text), len(text) + len(literal)]
+        row = {"text": text + literal, "targets": {"year": [span]}, "answer_start": span[0]}
+        lines.append(json.dumps(row))
+    (tmp_path / "rows.jsonl").write_text("\n".join(lines) + "\n")
+    config = profile.Config((str(tmp_path / "rows.jsonl"),))
+    found = profile.run(config, Store(tmp_path / "artifacts"), lambda *_: None)
+    entries = text_entries(found, judged(found, ()), "year")
+    assert [one.normalize for one in entries[:2]] == [first, second]
+    tried = {one.normalize for one in entries if one.scheme == "xval"}
+    assert tried == {None, first, second}
+
+
 # --- tables ------------------------------------------------------------------------------------
 
 

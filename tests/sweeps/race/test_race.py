@@ -31,6 +31,7 @@ from numtok.sweeps.race import planning
 from numtok.sweeps.race.plan import PLAN, RACE, CandidateState, RaceProgress
 from numtok.sweeps.race.race import Config, RaceResult, run
 from numtok.sweeps.race.rounds import Rounds
+from tests import chain
 from tests.fakepages import charts
 from tests.fakepretrained import pretrained
 from tests.messages import Says
@@ -179,9 +180,8 @@ def test_the_accuracy_is_that_of_the_returned_model_and_of_the_best_baselines(
     assert board is not None
     model, best, *further = result.accuracy
     chosen = board.place(board.winner)
-    reports = [
-        read(Store(folder / "artifacts").resolve(ref, {REPORT})).report for ref in chosen.reports
-    ]
+    store = Store(folder / "artifacts")
+    reports = [read(store.resolve(ref, {REPORT})).report for ref in chosen.reports]
     [own] = [report for report in reports if report.model == result.model]
     assert (model.label, model.seed) == (board.winner, own.seed)
     for name, found in {
@@ -191,8 +191,11 @@ def test_the_accuracy_is_that_of_the_returned_model_and_of_the_best_baselines(
         assert found.value == pytest.approx(own.metrics[name].value)
     assert best.label == board.baseline and best.seed is None and best.r2.value is not None
     assert not further and all(place.width.value is not None for place in board.places)
-    for name in ("mean", "linear"):
-        place, figures = board.place(name), own.baselines[name]
+    assert not own.baselines  # the race fits them once for all models
+    assert result.model is not None and own.data is not None
+    fitted = chain.report_of(chain.evaluated(store, result.model, own.data))
+    for name in ("mean", "median", "linear", "boosted"):
+        place, figures = board.place(name), fitted.baselines[name]
         assert place.width.value == pytest.approx(figures["conformal-width"].value)
         assert place.coverage.value == pytest.approx(figures["conformal-coverage"].value)
 
