@@ -227,7 +227,7 @@ def _rewritten(text: str, flags: Collection[str], units: Collection[str]) -> lis
                         if kind != "thousands":
                             new = re.sub("[^0-9]", "", chain[0])
                         break
-                if decimals := re.compile(r"\.[0-9]+").match(text, end):
+                if decimals := _FRACTION.match(text, end):
                     new = new and new + decimals[0]
                     end = decimals.end()
             if version := _MORE_POINTS.match(text, end):

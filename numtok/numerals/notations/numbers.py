@@ -137,6 +137,8 @@ def _mantissa_at(data, begin, i, end, flags, fresh):  # type: ignore[no-untyped-
     stop = whole
     if not own_point and _point_and_digit(data, stop, end):
         stop = digits_end(data, stop + 1, end)
+    elif not own_point and stop < end and byte_at(data, stop) == _POINT:  # 2.e-3
+        stop += exponent_end(data, stop + 1, end) > stop + 1
     if _point_and_digit(data, stop, end):  # 1.2.3
         while _point_and_digit(data, stop, end):
             stop = digits_end(data, stop + 1, end)
