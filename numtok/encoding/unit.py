@@ -243,6 +243,7 @@ class EncodeUnit:
             for rows in self.screening.resolved(unit, codec.policy, codec.text.unwritable):
                 batch, splits, texts, spans, targets = rows
                 rejected.write(batch.rejected)
+                twins.add(row_hashes(texts, spans, targets), splits)
                 encoded = codec.encode(texts, spans, targets.answers)
                 unread.merge(count_unread(texts.data, texts.rows, spans.starts, spans.ends))
                 numbers += len(encoded.numbers)
@@ -252,7 +253,6 @@ class EncodeUnit:
                     outcomes[TRUNCATED] += encoded.truncated
                 if encoded.inexact:
                     outcomes[INEXACT] += encoded.inexact
-                twins.add(row_hashes(texts, spans, targets), splits)
                 unseen |= batch.rows.more_columns - set(self.more)
                 losses = _losses(batch, encoded)
                 if losses.num_rows and self.stop_at_clip:
