@@ -51,6 +51,7 @@ _CLIPPED = pa.schema(
         "outcome": pa.string(),
     }
 )
+_NO_LOSSES = pa.table([pa.nulls(0, field.type) for field in _CLIPPED], schema=_CLIPPED)
 
 
 class UnitFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -334,6 +335,8 @@ class EncodeUnit:
 def _losses(batch: RowBatch, encoded: EncodedTexts) -> "pa.Table":
     """Return a table of the numbers that overflow or underflow in the scheme."""
     lost = np.flatnonzero(encoded.outcomes >= min(LOSSES))
+    if not len(lost):
+        return _NO_LOSSES
     rows = np.searchsorted(encoded.number_rows, lost, side="right") - 1
     columns = {
         "id": batch.rows.ids.take(column(rows)),

@@ -179,9 +179,10 @@ def _count(data, rows, starts, ends, places, counts):  # type: ignore[no-untyped
     """Count all digits, unread digits, and runs of unread digits. ``places`` receives the offsets
     of the first runs."""
     begin, end = np.int64(rows[0]), np.int64(rows[len(rows) - 1])
-    digits = other = unread = runs = 0
-    for i in range(begin, end):
-        digits += is_digit_byte(byte_at(data, i))
+    digits = other = np.int64(0)
+    unread = runs = np.int64(0)
+    for k in range(begin, end):
+        digits += is_digit_byte(byte_at(data, k))
     ascii_only = next_high(data, begin, end) == end
     next_run = np.int64(-1)  # a digit here continues the last run
     i = begin
@@ -197,7 +198,7 @@ def _count(data, rows, starts, ends, places, counts):  # type: ignore[no-untyped
                 i = digits_end(data, i, stop)
                 count = i - first
             else:
-                i += 1 if c < 0xC0 else 2 if c < 0xE0 else 3 if c < 0xF0 else 4
+                i = first + (1 if c < 0xC0 else 2 if c < 0xE0 else 3 if c < 0xF0 else 4)
                 count = np.int64(other_digit_at(data, first, end))
                 other += count
             if count > 0:
@@ -219,7 +220,7 @@ def _count(data, rows, starts, ends, places, counts):  # type: ignore[no-untyped
 def _words(data: UInt8s, rows: Int32s, offsets: Int32s) -> Iterator[tuple[int, int, str]]:
     """Yield start, end and shape of the words that contain the digits at ascending offsets."""
     bounds = np.searchsorted(rows, offsets, side="right")
-    view = memoryview(data)
+    view = data.data
     counted = 0  # the end of the last word
     for offset, begin, end in zip(
         offsets.tolist(), rows[bounds - 1].tolist(), rows[bounds].tolist(), strict=True

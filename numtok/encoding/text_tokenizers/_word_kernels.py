@@ -155,7 +155,7 @@ def weave(  # type: ignore[no-untyped-def]
     Pieces of one word and up to seven bytes, such as a comma and a space, come again and again:
     ``known``, which begins with zeros, and ``known_words`` hold :data:`KNOWN` of them.
     """
-    size = 0
+    size = np.int64(0)
     count = 0
     number = 0
     taken = 0
