@@ -13,12 +13,15 @@ export PYTHONDONTWRITEBYTECODE := ""
 default:
     @{{ just_executable() }} --list
 
+# torch comes first, without a hash: given hashes, pip takes the index's build even where a CPU build
+# is configured. The last install adds what the build pins for itself (GPU libraries).
 # Install the locked dependencies and numtok into .venv, if either changed, and compile its kernels.
 setup:
     @if [ "$(cat {{ stamp }} 2>/dev/null)" != "{{ wanted }}" ]; then \
         echo "setup: installing the locked dependencies into .venv (a minute, once)" >&2 && \
-        {{ pip }} install --quiet -r requirements.lock && \
-        {{ pip }} install --quiet --no-deps --no-build-isolation -e . && \
+        {{ pip }} install --quiet --no-deps "$(grep -o '^torch==[^ ]*' requirements.lock)" && \
+        {{ pip }} install --quiet --no-deps --require-hashes -r requirements.lock && \
+        {{ pip }} install --quiet --no-build-isolation -e . && \
         {{ pip }} check > .venv/.numtok-check || { cat .venv/.numtok-check >&2; exit 1; } && \
         .venv/bin/numtok doctor > .venv/.numtok-doctor || { cat .venv/.numtok-doctor >&2; exit 1; } && \
         echo "{{ wanted }}" > {{ stamp }}; \
@@ -28,10 +31,17 @@ setup:
 setup-dev: setup
     @if [ "$(cat {{ stamp_dev }} 2>/dev/null)" != "{{ wanted_dev }}" ]; then \
         echo "setup-dev: installing the packages of the tests into .venv (a minute, once)" >&2 && \
-        {{ pip }} install --quiet -r requirements.lock -r requirements-dev.lock && \
+        {{ pip }} install --quiet --no-deps --require-hashes -r requirements-dev.lock && \
         {{ pip }} check > .venv/.numtok-check || { cat .venv/.numtok-check >&2; exit 1; } && \
         echo "{{ wanted_dev }}" > {{ stamp_dev }}; \
     fi
+
+# After versions in the locks changed: write the hashes of their files, and docs/LICENSES.md.
+lock:
+    {{ pip }} install --quiet --upgrade --target build/uv uv
+    .venv/bin/python .ci/locks.py hashes build/uv/bin/uv
+    @{{ just_executable() }} setup-dev
+    .venv/bin/python .ci/locks.py licenses
 
 # Compare encodings in a minute: every scheme on the shipped sample, three trained on arithmetic.
 demo: setup

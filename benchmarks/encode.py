@@ -18,6 +18,8 @@ every library held to one thread. Reading the table:
 - `seconds`: wall time from starting the process to its end: imports, reading, encoding,
   checksums and fsync. Compilation is not in it: a tiny file is encoded before with each
   scheme, and what that took is printed (with compiled kernels cached, the start-up alone).
+- `CPU s`: seconds of the processor, user and system, of the same runs: compare these on a
+  busy machine.
 - `MB/s`: megabytes (10**6 bytes) of source file a second.
 - `polars MB/s`: `polars.read_ndjson` of the same file on the same core, one thread; only
   the read is timed, the best of three in one process. `ratio` is MB/s over that: 1.000
@@ -38,6 +40,7 @@ is asserted.
 import argparse
 import json
 import os
+import resource
 import select
 import shutil
 import subprocess
@@ -235,9 +238,10 @@ def write_input(path: Path, texts: Iterator[str], size: float) -> None:
 
 @dataclass(frozen=True)
 class Run:
-    """What one process did: wall seconds, peak bytes of its tree if sampled, its output."""
+    """What one process did: wall and CPU seconds, peak bytes of its tree if sampled, its output."""
 
     seconds: float
+    cpu: float
     peak: int
     output: str
 
@@ -250,6 +254,7 @@ class Result:
     scheme: str
     megabytes: float
     seconds: float
+    cpu_seconds: float
     megabytes_per_second: float
     polars_first_megabytes_per_second: float
     polars_megabytes_per_second: float
@@ -265,6 +270,7 @@ def run(arguments: list[str], *cores: int, sampling_seconds: float | None = None
     environment = {k: v for k, v in os.environ.items() if not k.startswith("NUMTOK_")}
     environment |= {"PYTHONPATH": str(ROOT), **ONE_THREAD}
     peak = 0
+    before = _cpu_of_children()
     with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
         started = time.perf_counter()
         process = subprocess.Popen(
@@ -290,7 +296,13 @@ def run(arguments: list[str], *cores: int, sampling_seconds: float | None = None
         printed = output.read()
     if process.returncode:
         raise SystemExit(f"exit code {process.returncode} from {arguments}:\n{printed}")
-    return Run(seconds, peak, printed)
+    return Run(seconds, _cpu_of_children() - before, peak, printed)
+
+
+def _cpu_of_children() -> float:
+    """CPU seconds of all processes that ended, which other work on the machine changes little."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def memory(root: int) -> int:
@@ -343,14 +355,15 @@ def measure(kind: str, options: argparse.Namespace, core: int) -> Iterator[Resul
         store = DATA / f"encode-{kind}-{scheme.replace('/', '-')}-store"
         times = []
         for _ in range(options.repeat):
-            times.append(encode(source, scheme, store, core).seconds)
-            notes.print(f"{kind} {scheme}: {times[-1]:.2f} s")
-        seconds = median(times)
+            times.append(encode(source, scheme, store, core))
+            notes.print(f"{kind} {scheme}: {times[-1].seconds:.2f} s")
+        seconds = median(each.seconds for each in times)
+        cpu = median(each.cpu for each in times)
         speed = megabytes / seconds
         peak = encode(source, scheme, store, core, sampling_seconds=SAMPLING_SECONDS).peak / 2**20
         if not options.keep:
             shutil.rmtree(store)
-        yield Result(kind, scheme, megabytes, seconds, speed, first, best, speed / best, peak)
+        yield Result(kind, scheme, megabytes, seconds, cpu, speed, first, best, speed / best, peak)
     if not options.keep:
         source.unlink()
 
@@ -386,11 +399,12 @@ def table_of(results: list[Result], warm: dict[str, float]) -> Table:
     made: Table = table(
         "numtok encode --workers 1, one core",
         ("kind", "scheme"),
-        ("MB", "seconds", "MB/s", "first read", "polars MB/s", "ratio", "peak MiB"),
+        ("MB", "seconds", "CPU s", "MB/s", "first read", "polars MB/s", "ratio", "peak MiB"),
         caption=f"warm-up on a tiny file: {taken}; memory is {MEMORY.upper()}",
     )
     for r in results:
-        figures = f"{r.megabytes:.1f} {r.seconds:.2f} {r.megabytes_per_second:.1f}"
+        figures = f"{r.megabytes:.1f} {r.seconds:.2f} {r.cpu_seconds:.2f}"
+        figures += f" {r.megabytes_per_second:.1f}"
         polars = f"{r.polars_first_megabytes_per_second:.1f} {r.polars_megabytes_per_second:.1f}"
         last = f"{r.ratio:.3f} {r.peak_mebibytes:.0f}"
         made.add_row(r.kind, r.scheme, *f"{figures} {polars} {last}".split())

@@ -8,6 +8,8 @@ The inputs are those of `encode.py`. Three tables, all of one run, one core, one
   the file (and with sha256), JSON with msgspec into typed rows, finding and reading the
   numbers in the texts, writing numtok's own result as Parquet with checksums (zstd as
   encode does it, lz4 beside). `sum` is the speed of doing these one after the other.
+  `needed` is the part of the command's CPU time, start-up included, that sha256 of input and
+  output, JSON and Parquet alone account for.
 - *xVal's method*, rebuilt from its description (Golkar et al. 2023, Section 2; facts of its
   public code): spaces stripped, a regular expression finds numbers, commas between adjacent
   numbers go, a Hugging Face tokenizer gives ids; for p1000 each number is written as three
@@ -28,7 +30,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -97,16 +99,24 @@ def parts(path: Path, store: Path) -> dict[str, float]:
                 shard.schema,
                 compression=compression,
                 use_dictionary=False,
-                column_encoding={"tokens.list.element": "BYTE_STREAM_SPLIT"},
+                column_encoding={
+                    name: "BYTE_STREAM_SPLIT"
+                    for name in ("tokens.list.element", "numbers.list.element")
+                },
                 write_page_checksum=True,
                 write_statistics=False,
                 **level,
             ) as writer:
                 writer.write_table(shard, row_group_size=2000)
 
+    def digest(files: Sequence[Path]) -> None:
+        for file in files:
+            hashlib.file_digest(file.open("rb"), "sha256")
+
     return {
         "read": seconds(read),
-        "sha256": seconds(lambda: hashlib.file_digest(path.open("rb"), "sha256")),
+        "sha256": seconds(lambda: digest([path])),
+        "output": seconds(lambda: digest([*store.rglob("*.parquet")])),
         "JSON": seconds(lambda: [decoder.decode_lines(block) for block in blocks]),
         "numbers": seconds(find),
         "write zstd": seconds(lambda: write("zstd")),
@@ -170,12 +180,12 @@ def bpe_alone(texts: list[str]) -> Callable[[], Any]:
 # --- the command --------------------------------------------------------------------
 
 
-def numtok(path: Path, core: int, *options: str) -> tuple[float, float, Path]:
-    """Seconds that the command takes down, of the whole process, and its store."""
+def numtok(path: Path, core: int, *options: str) -> tuple[float, bench.Run, Path]:
+    """Seconds that the command takes down, its process, and its store."""
     store = bench.DATA / "peers-store"
     shutil.rmtree(store, ignore_errors=True)
     words = ["--store", str(store), "encode", "--workers", "1", *options, str(path)]
-    whole = bench.run(["-c", bench.NUMTOK, *words], core).seconds
+    whole = bench.run(["-c", bench.NUMTOK, *words], core)
     (timing,) = store.rglob("timing.json")
     return float(json.loads(timing.read_bytes())["seconds"]), whole, store
 
@@ -184,6 +194,7 @@ def main() -> None:
     """Measure what the options ask for and print the tables."""
     parser = argparse.ArgumentParser(description="Measure encode beside its parts and its peers.")
     parser.add_argument("--megabytes", type=float, default=100)
+    parser.add_argument("--kinds", default=",".join(bench.KINDS), help="inputs, with commas")
     options = parser.parse_args()
     console = Console(width=100)
     *_, core = sorted(os.sched_getaffinity(0))
@@ -194,7 +205,7 @@ def main() -> None:
     def add(kind: str, what: str, took: float) -> None:
         shown.add_row(kind, what, f"{megabytes / took:.1f}")
 
-    for kind in bench.KINDS:
+    for kind in options.kinds.split(","):
         path = bench.DATA / f"peers-{kind}.jsonl"
         bench.write_input(path, bench.KINDS[kind](), options.megabytes * 1e6)
         megabytes = path.stat().st_size / 1e6
@@ -204,12 +215,15 @@ def main() -> None:
         for scheme in ("xval", "p1000"):
             took, whole, store = numtok(path, core, "--scheme", scheme)
             add(kind, f"numtok {scheme}", took)
-            add(kind, f"numtok {scheme}, whole", whole)
-        alone = parts(path, store)
+            add(kind, f"numtok {scheme}, whole", whole.seconds)
+            alone = parts(path, store)
+            needed = sum(alone[what] for what in ("sha256", "output", "JSON", "write zstd"))
+            share = f"{needed:.2f} of {whole.cpu:.2f} s, {needed / whole.cpu:.0%}"
+            shown.add_row(kind, f"numtok {scheme}, needed", share)
         for what, took in alone.items():
             add(kind, f"part: {what}", took)
-        needed = ("read", "sha256", "JSON", "numbers", "write zstd")
-        add(kind, f"parts: {', '.join(needed)}", sum(alone[what] for what in needed))
+        summed = ("read", "sha256", "JSON", "numbers", "write zstd")
+        add(kind, f"parts: {', '.join(summed)}", sum(alone[what] for what in summed))
         texts = [json.loads(line)["text"] for line in path.open("rb")]
         if kind == "orbit":
             for scheme in ("p1000", "xval"):

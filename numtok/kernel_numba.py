@@ -26,9 +26,8 @@ _WORD = ir.IntType(64)
 #: Words of NumPy's ``PyArrayObject`` with the addresses of the data and of the shape.
 _DATA = object.__basicsize__ // 8
 _SHAPE = _DATA + 2
-_HEADER = 48  # bytes before the data of an array inside a kernel
 #: C functions that object code may call; a loaded kernel has no other library to call.
-_LIBRARY = frozenset({"free", "malloc", "memcpy", "memmove", "memset"})
+_LIBRARY = frozenset({"memcpy", "memmove", "memset"})
 
 if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
     raise UsageError("numtok needs numba's compiler (NUMBA_DISABLE_JIT=1). Unset NUMBA_DISABLE_JIT")
@@ -65,8 +64,7 @@ def compile_kernel(
     compiled = dispatcher.overloads[arguments]
     codegen = cpu_target.target_context.codegen()
     module = llvm.parse_bitcode(compiled.library._final_module.as_bitcode())
-    for more in (_entry(compiled, signature, entry), _memory(codegen)):
-        module.link_in(llvm.parse_assembly(str(more)))
+    module.link_in(llvm.parse_assembly(str(_entry(compiled, signature, entry))))
     _remove_unused(module, codegen, entry)
     code: bytes = codegen._tm.emit_object(module)
     return code
@@ -104,38 +102,6 @@ def _entry(compiled: Any, signature: Signature, name: str) -> ir.Module:
         words.store([result])
     elif signature.count:
         words.store([builder.extract_value(result, k) for k in range(signature.count)])
-    builder.ret_void()
-    return module
-
-
-def _memory(codegen: Any) -> ir.Module:
-    """Return a module with the two functions of numba's runtime that arrays inside kernels need.
-
-    An array has a header: its number of references, three fields that stay empty but for the
-    address of its data, and its size.
-    """
-    module = codegen._create_empty_module("memory")
-    byte, half = ir.IntType(8).as_pointer(), ir.IntType(32)
-    malloc = ir.Function(module, ir.FunctionType(byte, [_WORD]), "malloc")
-    free = ir.Function(module, ir.FunctionType(ir.VoidType(), [byte]), "free")
-
-    allocate_type = ir.FunctionType(byte, [_WORD, half])
-    allocate = ir.Function(module, allocate_type, "NRT_MemInfo_alloc_aligned")
-    builder = ir.IRBuilder(allocate.append_basic_block())
-    size, alignment = allocate.args[0], builder.zext(allocate.args[1], _WORD)
-    room = builder.add(builder.add(size, alignment), _WORD(_HEADER))
-    header = builder.call(malloc, [room])
-    end = builder.add(builder.ptrtoint(header, _WORD), builder.add(_WORD(_HEADER), alignment))
-    data = builder.and_(builder.sub(end, _WORD(1)), builder.neg(alignment))
-    fields = builder.bitcast(header, _WORD.as_pointer())
-    for k, field in enumerate([_WORD(1), _WORD(0), _WORD(0), data, size, _WORD(0)]):
-        builder.store(field, builder.gep(fields, [_WORD(k)]))
-    builder.ret(header)
-
-    release_type = ir.FunctionType(ir.VoidType(), [byte])
-    release = ir.Function(module, release_type, "NRT_MemInfo_call_dtor")
-    builder = ir.IRBuilder(release.append_basic_block())
-    builder.call(free, [release.args[0]])
     builder.ret_void()
     return module
 

@@ -23,7 +23,9 @@ from numtok.kernel_types import Signature
 
 S = TypeVar("S", bound=tuple[Any, ...])
 _ENTRY = "numtok_kernel"  # name of the function in object code
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+# Without numba's counts of references, which made the scanner a third slower, no array can be made
+# inside a kernel: working memory is an argument.
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 _Entry = Callable[["ctypes.Array[ctypes.c_int64]"], None]
 _loading = threading.RLock()
 

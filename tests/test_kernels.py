@@ -430,10 +430,9 @@ def test_every_type_goes_in_and_comes_out(folder: Path) -> None:
 
 def test_arrays_of_records_of_two_axes_and_in_a_tuple_are_read_and_written(folder: Path) -> None:
     def fill(pair, records, out):  # type: ignore[no-untyped-def]
-        scratch = np.zeros(3, np.int64)  # memory of the kernel's own
         for k in range(len(out)):
-            scratch[k] = pair.table[k, 1]
-            out[k] = pair.numbers[k] + scratch[k] + records[k].a
+            row = pair.table[k]
+            out[k] = pair.numbers[k] + row[1] + records[k].a
             records[k].b = out[k]
         return len(out), len(records)
 

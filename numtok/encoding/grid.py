@@ -211,7 +211,8 @@ class GridScheme(Scheme):
                 ids[outcome] = self._counted + self.extras.index(extra)
         tokens[special] = ids[outcomes[special], None]
         lengths = np.full(len(numerals), self.tokens_per_number, np.int32)
-        return Encoded(np.tile(tokens, self.repeat).reshape(-1), lengths, outcomes)
+        copies = tokens if self.repeat == 1 else np.tile(tokens, self.repeat)
+        return Encoded(copies.reshape(-1), lengths, outcomes)
 
     @cached_property
     def _counted(self) -> int:

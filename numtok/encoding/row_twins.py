@@ -17,59 +17,75 @@ from numtok.encoding.row_keys import hash_word
 from numtok.encoding.targets import ResolvedTargets
 from numtok.encoding.texts import Texts
 from numtok.kernel_types import int32, int64, reads, uint8, uint64, void, writes
-from numtok.kernels import HASH_START, byte_at, inlined, kernel
+from numtok.kernels import byte_at, inlined, kernel, word_at
 from numtok.numerals.find import Spans
 
 TWINS = "twins_"  # prefix of counts in the manifest, followed by the split
 MOST = 1 << 17  # hashes kept for all splits together
-_PRIME = np.uint64(0x100000001B3)
-_TARGET = np.uint64(0x100)  # not a byte
-_SPACE = np.uint8(32)
 _ANY_HASH = (1 << 63) - 1
+
+_U = np.uint64
+_FACTOR = _U(0x9E3779B97F4A7C15)
+_TARGET = np.uint8(0xFF)  # stands for the number of a target; no byte of UTF-8
+_SPACE = np.uint8(32)
+_FOLDED = np.arange(256, dtype=np.uint8)  # bytes in lower case, with ASCII white space as a space
+_FOLDED[65:91] += 32
+_FOLDED[9:14] = _SPACE
 
 
 @inlined
-def _folded(c):  # type: ignore[no-untyped-def]
-    """Return a byte in lower case, with ASCII whitespace of any kind replaced by a space."""
-    if 65 <= c <= 90:
-        return np.uint8(c + 32)
-    return _SPACE if 9 <= c <= 13 else c
+def _hash(data, size):  # type: ignore[no-untyped-def]
+    """Hash the first ``size`` bytes, after which eight zeros follow."""
+    code = _U(size)
+    for i in range(0, size, 8):
+        code = (code ^ word_at(data, i)) * _FACTOR
+        code ^= code >> _U(32)
+    return code
 
 
-@kernel(void(reads(uint8), reads(int32), reads(int32), reads(int32), reads(int64), writes(uint64)))
-def _hash_rows(data, rows, starts, ends, targets, hashes):  # type: ignore[no-untyped-def]
-    """Hash each row without its targets. ``targets`` are ascending indices of spans."""
+@kernel(
+    void(
+        reads(uint8), reads(int32), reads(int32), reads(int32), reads(int64),
+        writes(uint8), writes(uint64),
+    )
+)  # fmt: skip
+def _hash_rows(data, rows, starts, ends, targets, folded, hashes):  # type: ignore[no-untyped-def]
+    """Hash each row without its targets. ``targets`` are ascending indices of spans, and ``folded``
+    has room for the longest row and eight bytes more."""
     t = 0
     for r in range(len(hashes)):
-        code = HASH_START
-        gap = False  # a space that no byte has followed yet
-        i = np.int64(rows[r])
-        end = np.int64(rows[r + 1])
-        while i < end:
-            is_target = t < len(targets) and i == starts[targets[t]]
-            c = _folded(byte_at(data, i))
-            if c == _SPACE and not is_target:
-                gap = code != HASH_START
+        size = np.int64(0)
+        last = _SPACE  # the last byte: no space follows a space
+        i, end = np.int64(rows[r]), np.int64(rows[r + 1])
+        while True:
+            some = t < len(targets) and starts[targets[t]] < end
+            stop = np.int64(starts[targets[t]]) if some else end
+            while i < stop:
+                c = _FOLDED[byte_at(data, i)]
+                folded[_U(size)] = c
+                # Without branches, because the lengths of words cannot be predicted.
+                size += c != _SPACE or last != _SPACE
+                last = c
                 i += 1
-                continue
-            if gap:
-                code = (code ^ np.uint64(_SPACE)) * _PRIME
-                gap = False
-            if is_target:
-                code = (code ^ _TARGET) * _PRIME
-                i = np.int64(ends[targets[t]])
-                t += 1
-            else:
-                code = (code ^ np.uint64(c)) * _PRIME
-                i += 1
-        hashes[r] = hash_word(code) >> np.uint64(1)
+            if not some:
+                break
+            folded[size] = last = _TARGET
+            size += 1
+            i = np.int64(ends[targets[t]])
+            t += 1
+        size -= size > 0 and last == _SPACE
+        for k in range(8):
+            folded[size + k] = 0
+        hashes[r] = hash_word(_hash(folded, size)) >> _U(1)
 
 
 def row_hashes(texts: Texts, spans: Spans, targets: ResolvedTargets) -> UInt64s:
     """Return a hash of each row, uint64[n]. Rows that are equal except for case, spaces and target
     numbers have equal hashes."""
     hashes = np.empty(len(spans.counts), np.uint64)
-    _hash_rows(texts.data, texts.rows, spans.starts, spans.ends, np.unique(targets.spans), hashes)
+    folded = np.empty(np.diff(texts.rows).max(initial=0) + 8, np.uint8)
+    chosen = np.unique(targets.spans)
+    _hash_rows(texts.data, texts.rows, spans.starts, spans.ends, chosen, folded, hashes)
     return hashes
 
 

@@ -51,6 +51,7 @@ _CLIPPED = pa.schema(
         "outcome": pa.string(),
     }
 )
+_NO_LOSSES = pa.table([pa.nulls(0, field.type) for field in _CLIPPED], schema=_CLIPPED)
 
 
 class UnitFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -243,6 +244,7 @@ class EncodeUnit:
             for rows in self.screening.resolved(unit, codec.policy, codec.text.unwritable):
                 batch, splits, texts, spans, targets = rows
                 rejected.write(batch.rejected)
+                twins.add(row_hashes(texts, spans, targets), splits)
                 encoded = codec.encode(texts, spans, targets.answers)
                 unread.merge(count_unread(texts.data, texts.rows, spans.starts, spans.ends))
                 numbers += len(encoded.numbers)
@@ -252,7 +254,6 @@ class EncodeUnit:
                     outcomes[TRUNCATED] += encoded.truncated
                 if encoded.inexact:
                     outcomes[INEXACT] += encoded.inexact
-                twins.add(row_hashes(texts, spans, targets), splits)
                 unseen |= batch.rows.more_columns - set(self.more)
                 losses = _losses(batch, encoded)
                 if losses.num_rows and self.stop_at_clip:
@@ -334,6 +335,8 @@ class EncodeUnit:
 def _losses(batch: RowBatch, encoded: EncodedTexts) -> "pa.Table":
     """Return a table of the numbers that overflow or underflow in the scheme."""
     lost = np.flatnonzero(encoded.outcomes >= min(LOSSES))
+    if not len(lost):
+        return _NO_LOSSES
     rows = np.searchsorted(encoded.number_rows, lost, side="right") - 1
     columns = {
         "id": batch.rows.ids.take(column(rows)),

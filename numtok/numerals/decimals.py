@@ -304,7 +304,9 @@ def _round(digits, exponents, more, places, mantissa, exponent):  # type: ignore
                 kept = m // unit
                 dropped = m - kept * unit
                 half = unit >> _ONE
-                above = dropped > half or (dropped == half and (more[n] or kept & _ONE == _ONE))
+                tie = dropped == half
+                # Without branches: which way a number is rounded cannot be predicted.
+                above = (dropped > half) | (tie & (more[n] | (kept & _ONE == _ONE)))
                 m = kept + _U(above)
                 if m == limit:
                     m = _POWERS_OF_TEN[places - 1]

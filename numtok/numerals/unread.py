@@ -14,8 +14,8 @@ import numpy as np
 
 from numtok.arrays import Int32s, UInt8s
 from numtok.kernel_types import int32, int64, reads, uint8, writes
-from numtok.kernels import byte_at, kernel
-from numtok.numerals._eight import digits_end, next_digit_or_high
+from numtok.kernels import byte_at, inlined, kernel
+from numtok.numerals._eight import digits_end, next_digit_or_high, next_high
 from numtok.numerals._identifiers import other_digit_at
 from numtok.numerals.scan import is_digit_byte
 
@@ -158,6 +158,18 @@ def count_unread(data: UInt8s, rows: Int32s, starts: Int32s, ends: Int32s) -> Un
     return result
 
 
+@inlined
+def _other_digits(data, i, end):  # type: ignore[no-untyped-def]
+    """Count the digits of other scripts in ``data[i:end]``."""
+    count = 0
+    while True:
+        i = next_high(data, i, end)
+        if i >= end:
+            return count
+        count += other_digit_at(data, i, end)
+        i += 1
+
+
 @kernel(
     int64(
         reads(uint8), reads(int32), reads(int32), reads(int32), writes(int32), writes(int64)
@@ -166,35 +178,40 @@ def count_unread(data: UInt8s, rows: Int32s, starts: Int32s, ends: Int32s) -> Un
 def _count(data, rows, starts, ends, places, counts):  # type: ignore[no-untyped-def]
     """Count all digits, unread digits, and runs of unread digits. ``places`` receives the offsets
     of the first runs."""
-    digits = unread = runs = number = 0
-    end = np.int64(rows[len(rows) - 1])
+    begin, end = np.int64(rows[0]), np.int64(rows[len(rows) - 1])
+    digits = other = np.int64(0)
+    unread = runs = np.int64(0)
+    for k in range(begin, end):
+        digits += is_digit_byte(byte_at(data, k))
+    ascii_only = next_high(data, begin, end) == end
     next_run = np.int64(-1)  # a digit here continues the last run
-    i = np.int64(rows[0])
-    while True:
-        i = next_digit_or_high(data, i, end)
-        if i >= end:
-            break
-        while number < len(ends) and ends[number] <= i:
-            number += 1
-        in_number = number < len(ends) and starts[number] <= i
-        c = byte_at(data, i)
-        if is_digit_byte(c):
-            # The run ends where a number begins or ends.
-            limit = end if number == len(ends) else ends[number] if in_number else starts[number]
-            stop = digits_end(data, i, np.int64(limit))
-            count = stop - i
-        else:
-            stop = i + (1 if c < 0xC0 else 2 if c < 0xE0 else 3 if c < 0xF0 else 4)
-            count = np.int64(other_digit_at(data, i, end))
-        digits += count
-        if count > 0 and not in_number:
-            unread += count
-            if i != next_run and runs < len(places):
-                places[runs] = i
-                runs += 1
-            next_run = stop
-        i = stop
-    counts[0] = digits
+    i = begin
+    for number in range(len(ends) + 1):
+        stop = np.int64(starts[number]) if number < len(ends) else end
+        while True:
+            i = next_digit_or_high(data, i, stop)
+            if i >= stop:
+                break
+            first = i
+            c = byte_at(data, i)
+            if is_digit_byte(c):
+                i = digits_end(data, i, stop)
+                count = i - first
+            else:
+                i = first + (1 if c < 0xC0 else 2 if c < 0xE0 else 3 if c < 0xF0 else 4)
+                count = np.int64(other_digit_at(data, first, end))
+                other += count
+            if count > 0:
+                unread += count
+                if first != next_run and runs < len(places):
+                    places[runs] = first
+                    runs += 1
+                next_run = i
+        if number < len(ends):
+            i = np.int64(ends[number])
+            if not ascii_only:
+                other += _other_digits(data, np.int64(starts[number]), i)
+    counts[0] = digits + other
     counts[1] = unread
     counts[2] = runs
     return unread
@@ -203,35 +220,37 @@ def _count(data, rows, starts, ends, places, counts):  # type: ignore[no-untyped
 def _words(data: UInt8s, rows: Int32s, offsets: Int32s) -> Iterator[tuple[int, int, str]]:
     """Yield start, end and shape of the words that contain the digits at ascending offsets."""
     bounds = np.searchsorted(rows, offsets, side="right")
+    view = data.data
     counted = 0  # the end of the last word
     for offset, begin, end in zip(
         offsets.tolist(), rows[bounds - 1].tolist(), rows[bounds].tolist(), strict=True
     ):
         if offset >= counted:
-            first, counted, shape = _word_at(data, offset, begin, end)
+            first, counted, shape = _word_at(view, offset, begin, end)
             yield first, counted, shape
 
 
-def _word_at(data: UInt8s, offset: int, begin: int, end: int) -> tuple[int, int, str]:
+def _word_at(data: memoryview, offset: int, begin: int, end: int) -> tuple[int, int, str]:
     """Return start, end and shape of the word that contains the digit at ``offset`` of a text."""
-    before = data[max(begin, offset - _NEAR) : offset].tobytes().decode(errors="ignore")
-    after = data[offset : min(end, offset + _NEAR)].tobytes().decode(errors="ignore")
+    before = data[max(begin, offset - _NEAR) : offset].tobytes()
+    after = data[offset : min(end, offset + _NEAR)].tobytes()
     # No word contains white space; without it, the same words come again and again.
-    left, right, shape = _word_of(before.rpartition(" ")[2], after.partition(" ")[0])
+    left, right, shape = _word_of(before.rpartition(b" ")[2], after.partition(b" ")[0])
     return offset - left, offset + right, shape
 
 
 @lru_cache(maxsize=4096)
-def _word_of(before: str, after: str) -> tuple[int, int, str]:
+def _word_of(left: bytes, right: bytes) -> tuple[int, int, str]:
     """Return how many bytes the word of the digit between two pieces of text has in each of them,
-    and its shape."""
+    and its shape. The pieces may begin or end within a character."""
+    before, after = left.decode(errors="ignore"), right.decode(errors="ignore")
     text = before + after
     for pattern in (_UUID, _WORD):
         for match in pattern.finditer(text):
             if match.start() <= len(before) < match.end():
                 shape = "a UUID" if pattern is _UUID else _shape(match[0])
-                left, right = before[match.start() :], after[: match.end() - len(before)]
-                return len(left.encode()), len(right.encode()), shape
+                inside = before[match.start() :], after[: match.end() - len(before)]
+                return len(inside[0].encode()), len(inside[1].encode()), shape
     raise AssertionError(f"no word around a digit in {text!r}")
 
 

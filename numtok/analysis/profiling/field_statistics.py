@@ -168,11 +168,9 @@ def _measure(tally, value):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _shrink(keys, times):  # type: ignore[no-untyped-def]
+def _shrink(keys, times, hashes, counts):  # type: ignore[no-untyped-def]
     """Keep the smallest hashes of a full table, and return the largest hash that it accepts
-    afterwards."""
-    hashes = np.empty(_FULL, np.uint64)
-    counts = np.empty(_FULL, np.int64)
+    afterwards. ``hashes`` and ``counts`` are working memory."""
     n = 0
     for k in range(_ROOM):
         if times[k] > 0:
@@ -183,7 +181,10 @@ def _shrink(keys, times):  # type: ignore[no-untyped-def]
     limit = np.uint64(0)  # the hash with KEPT - 1 smaller ones: bit by bit, the highest first
     for k in range(64):
         higher = limit | (np.uint64(1) << np.uint64(63 - k))
-        if np.sum(hashes < higher) < KEPT:
+        smaller = 0
+        for n in range(_FULL):
+            smaller += hashes[n] < higher
+        if smaller < KEPT:
             limit = higher
     for k in range(_FULL):
         if hashes[k] <= limit:
@@ -196,7 +197,7 @@ def _shrink(keys, times):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _count_distinct(tallies, field, key):  # type: ignore[no-untyped-def]
+def _count_distinct(tallies, field, key, hashes, counts):  # type: ignore[no-untyped-def]
     """Count a value, by its hash, in the table of its field."""
     tally = tallies.fields[field]
     if key > tally.limit:
@@ -210,13 +211,14 @@ def _count_distinct(tallies, field, key):  # type: ignore[no-untyped-def]
         keys[index] = key
         tally.used += 1
         if tally.used == _FULL:
-            tally.limit = _shrink(keys, times)
+            tally.limit = _shrink(keys, times, hashes, counts)
             tally.used = KEPT
 
 
-@kernel(void(TEXTS, SPANS, _NUMBERS, int64, _TALLIES))
-def _tally(texts, spans, numbers, row, tallies):  # type: ignore[no-untyped-def]
-    """Count the numbers of some rows; ``row`` is 1 more than the number of rows before them."""
+@kernel(void(TEXTS, SPANS, _NUMBERS, int64, _TALLIES, writes(uint64), writes(int64)))
+def _tally(texts, spans, numbers, row, tallies, hashes, counts):  # type: ignore[no-untyped-def]
+    """Count the numbers of some rows; ``row`` is 1 more than the number of rows before them.
+    ``hashes`` and ``counts`` are working memory."""
     first = np.int64(0)
     for r in range(len(spans.counts)):
         last = first + np.int64(spans.counts[r])
@@ -242,7 +244,7 @@ def _tally(texts, spans, numbers, row, tallies):  # type: ignore[no-untyped-def]
                 tally.outside += 1  # 1e400 and 1e-400
             else:
                 _measure(tally, value)
-            _count_distinct(tallies, field, hash_word(numbers.bits[n]))
+            _count_distinct(tallies, field, hash_word(numbers.bits[n]), hashes, counts)
         row += 1
         first = last
 
@@ -359,7 +361,8 @@ class FieldStatistics:
         values = numerals.values + 0.0  # -0 is 0
         numbers = _Numbers(values, values.view(np.uint64), index_of[nodes], *numerals.significands)
         columns: tuple[Any, ...] = (texts, spans.offsets, numbers)
-        _tally(*map(read_only, columns), self._rows + 1, self._tallies)
+        spare = np.empty(_FULL, np.uint64), np.empty(_FULL, np.int64)
+        _tally(*map(read_only, columns), self._rows + 1, self._tallies, *spare)
         self._rows += len(spans.counts)
 
     def move(self, became: NDArray[np.int32]) -> None:

@@ -127,13 +127,14 @@ def _hash_names(names, bounds, codes):  # type: ignore[no-untyped-def]
 
 @kernel(
     pair(int64)(
-        reads(uint8), reads(uint8), reads(int32), reads(uint64),
+        reads(uint8), reads(uint8), reads(int32), reads(uint64), writes(uint64), writes(int64),
         writes(int64), writes(int64), writes(int32), writes(boolean), writes(int32), writes(int32),
     )
 )  # fmt: skip
 def _find_lines(  # type: ignore[no-untyped-def]
-    data, names, bounds, codes, starts, ends, numbers, suspicious, value_starts, value_ends
-):
+    data, names, bounds, codes, keys, firsts,
+    starts, ends, numbers, suspicious, value_starts, value_ends,
+):  # fmt: skip
     """Find lines and values; return the number of nonblank lines and the number of all lines.
 
     A line is suspicious unless its braces and quotes form one object. Keys are compared by hash:
@@ -141,12 +142,11 @@ def _find_lines(  # type: ignore[no-untyped-def]
     line suspicious.
 
     The value of a field extends from the colon to the comma or brace that ends it, without
-    surrounding white space. Values are stored line by line, the fields of a line together.
+    surrounding white space. Values are stored line by line, the fields of a line together. ``keys``
+    and ``firsts`` are working memory.
     """
     size = len(data)
     fields = len(codes)
-    keys = np.empty(_MOST_KEYS, np.uint64)
-    firsts = np.empty(_DEEPEST + 1, np.int64)
     count = 0
     number = 0
     i = 0
@@ -244,14 +244,6 @@ def _find_lines(  # type: ignore[no-untyped-def]
     return count, number
 
 
-@kernel(int64(reads(uint8)))
-def _newlines(data):  # type: ignore[no-untyped-def]
-    count = 0
-    for i in range(len(data)):
-        count += byte_at(data, i) == _NEWLINE
-    return count
-
-
 def find_lines(block: bytes, text_field: str = "text") -> Lines:
     """Find the nonblank lines of a JSONL block and the values of their fields.
 
@@ -263,12 +255,13 @@ def find_lines(block: bytes, text_field: str = "text") -> Lines:
     data = np.frombuffer(block, np.uint8)
     names, bounds, codes = _names_of(text_field)
     fields = len(codes)
-    room = _newlines(data) + 1
+    room = np.count_nonzero(data == _NEWLINE) + 1
     starts, ends = np.empty(room, np.int64), np.empty(room, np.int64)
     numbers, suspicious = np.empty(room, np.int32), np.empty(room, np.bool_)
     value_starts, value_ends = np.empty((2, room * fields), np.int32)
     kept, total = _find_lines(
         data, names, bounds, codes,
+        np.empty(_MOST_KEYS, np.uint64), np.empty(_DEEPEST + 1, np.int64),
         starts, ends, numbers, suspicious, value_starts, value_ends,
     )  # fmt: skip
     return Lines(

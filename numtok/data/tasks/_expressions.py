@@ -276,20 +276,20 @@ def _write_rest(out, at, begin, value, places, root, spaced, group):  # type: ig
 @kernel(
     int64(
         uint64, uint64, uint64, uint64, reads(uint64),
-        reads(uint8), uint64, reads(uint8), reads(int64), int64, boolean,
-        uint64, uint64, int64, int64, reads(uint8), reads(uint8), writes(uint8),
+        reads(uint8), uint64, reads(uint8), reads(int64), boolean,
+        uint64, uint64, int64, int64, reads(uint8), reads(uint8),
+        writes(int64), writes(int64), writes(int64), writes(uint64), writes(uint8),
     )
 )  # fmt: skip
 def _draw(  # type: ignore[no-untyped-def]
     position, last, left, right, keys,
-    shapes, shape_count, operators, operands, slots, spaced,
-    begin, end, row, wanted, prefix, group, out,
+    shapes, shape_count, operators, operands, spaced,
+    begin, end, row, wanted, prefix, group,
+    indices, chosen, stack, hashes, out,
 ):  # fmt: skip
     values = np.uint64(0)
     for k in range(1, len(operands), 4):
         values += np.uint64(operands[k])
-    indices, chosen = np.empty(slots, np.int64), np.empty(slots - 1, np.int64)
-    stack, hashes = np.empty(3 * slots, np.int64), np.empty(slots, np.uint64)
     width = len(shapes) // np.int64(shape_count)
     count = at = 0
     while count < wanted and position < last:
@@ -320,12 +320,15 @@ def draw(
     row_bytes = fixed + space.text_bytes + 4 * _INTEGER + 2  # id and offsets; comma, operator
     out = np.empty((wanted + 1) * row_bytes, np.uint8)  # one more for discarded expressions
     keys = np.concatenate([keys_of(seed, "split", 1), keys_of(seed, "draw")])
+    slots = space.slots
     size = _draw(
         min(positions.start, _MOST), min(positions.stop, _MOST), *space.halves, keys,
         _bytes("".join(space.shapes)), len(space.shapes), _bytes(space.operators),
-        np.array(space.operands, np.int64).reshape(-1), space.slots, space.spaces,
+        np.array(space.operands, np.int64).reshape(-1), space.spaces,
         split.begin, split.end, row, wanted,
-        prefix, group, out,
+        prefix, group,
+        np.empty(slots, np.int64), np.empty(slots - 1, np.int64),
+        np.empty(3 * slots, np.int64), np.empty(slots, np.uint64), out,
     )  # fmt: skip
     return out[:size].tobytes()
 

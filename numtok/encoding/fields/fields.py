@@ -100,7 +100,8 @@ class Fields:
         longest = int(np.diff(texts.rows).max(initial=0))
         lengths = np.empty(longest // 2 + places.DEEPEST, np.int32)
         tree, read = self._tree, (read_only(texts), read_only(spans.offsets))
-        alike = places.walk(*read, lengths, tree, fields, placed)
+        stacks = np.empty((3, places.DEEPEST), np.int64)
+        alike = places.walk(*read, lengths, stacks, tree, fields, placed)
         alike += tables.columns(*read, placed, np.empty(numbers, np.int64), tree, fields)
         text_rows = int((spans.counts > 0).sum()) - int(alike)
         if text_rows:

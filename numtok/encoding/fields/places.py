@@ -130,11 +130,10 @@ def _word_end(data, i, end, spans, n, last):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _lengths(data, begin, end, spans, first, last, lengths):  # type: ignore[no-untyped-def]
+def _lengths(data, begin, end, spans, first, last, lengths, stacks):  # type: ignore[no-untyped-def]
     """Return whether a text is one list or object, in JSON or as Python prints it. ``lengths``
     receives the number of items of each list, in the order in which the lists begin."""
-    openers = np.empty(DEEPEST, np.uint8)
-    which = np.empty(DEEPEST, np.int64)
+    openers, which = stacks[0], stacks[1]
     depth = 0
     opened = 0
     n = first
@@ -231,12 +230,12 @@ def _enter_key(tree, node, code, at, size):  # type: ignore[no-untyped-def]
 
 @inlined
 def _walk(  # type: ignore[no-untyped-def]
-    data, begin, end, spans, first, last, lengths, tree, fields
+    data, begin, end, spans, first, last, lengths, stacks, tree, fields
 ):
     """Assign each number of a JSON-like text to its node."""
-    container = np.empty(DEEPEST, np.int64)  # node of each enclosing list or object
-    item = np.empty(DEEPEST, np.int64)  # index of the current item of a list; -1 for an object
-    every = np.empty(DEEPEST, np.int64)  # shared node of all items of a list, or -1
+    container = stacks[0]  # node of each enclosing list or object
+    item = stacks[1]  # index of the current item of a list; -1 for an object
+    every = stacks[2]  # shared node of all items of a list, or -1
     depth = 0
     opened = 0
     n = first
@@ -297,23 +296,25 @@ def _walk(  # type: ignore[no-untyped-def]
             i = stop
 
 
-@kernel(int64(TEXTS, SPANS, writes(int32), TREE, writes(int32), writes(boolean)))
-def walk(texts, spans, lengths, tree, fields, json_like):  # type: ignore[no-untyped-def]
+@kernel(int64(TEXTS, SPANS, writes(int32), writes(int64, 2), TREE, writes(int32), writes(boolean)))
+def walk(texts, spans, lengths, stacks, tree, fields, json_like):  # type: ignore[no-untyped-def]
     """Assign each number in JSON-like rows to its place. Returns the number of JSON-like rows.
 
     ``fields`` receives the node of each number. ``json_like`` receives True for each JSON-like row
-    and False for all others. ``lengths`` is working memory.
+    and False for all others. ``lengths`` and ``stacks``, int64[3, DEEPEST], are working memory.
     """
     first = np.int64(0)
     rows_found = 0
     for row in range(len(spans.counts)):
         last = first + np.int64(spans.counts[row])
         begin, end = np.int64(texts.rows[row]), np.int64(texts.rows[row + 1])
-        alike = last > first and _lengths(texts.data, begin, end, spans, first, last, lengths)
+        alike = last > first and _lengths(
+            texts.data, begin, end, spans, first, last, lengths, stacks
+        )
         json_like[row] = alike
         if alike:
             rows_found += 1
-            _walk(texts.data, begin, end, spans, first, last, lengths, tree, fields)
+            _walk(texts.data, begin, end, spans, first, last, lengths, stacks, tree, fields)
         first = last
     return rows_found
 

@@ -465,6 +465,8 @@ def names_of(outcomes: UInt8s) -> dict[str, int]:
     >>> names_of(np.array([0, 1, 1, 8], np.uint8))
     {'zero': 2, 'positive_overflow': 1}
     """
+    if not outcomes.any():
+        return {}
     counts = np.bincount(outcomes, minlength=len(Outcome))
     return {
         outcome.name.lower(): int(counts[outcome])

@@ -17,7 +17,7 @@ from numtok.kernel_types import (
     void,
     writes,
 )
-from numtok.kernels import HASH_START, byte_at, hashed, inlined, kernel
+from numtok.kernels import HASH_START, byte_at, copy_bytes, hashed, inlined, kernel, word_at
 
 _IN_WORD = np.zeros(256, np.bool_)
 _IN_WORD[list(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz")] = True
@@ -28,6 +28,8 @@ _IS_QUOTE = np.zeros(256, np.bool_)
 _IS_QUOTE[list(b"\"'")] = True
 _SPACE, _COLON, _OPEN, _BACKSLASH = ord(" "), ord(":"), ord("["), ord("\\")
 _SHIFT = np.uint64(32)
+KNOWN, _KNOWN_SHIFT = 1 << 8, np.uint64(56)
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 @inlined
@@ -135,7 +137,7 @@ def encode(data, pieces, keys, slots, words, bounds, ids, id_bounds):  # type: i
         pair(int64)(
             reads(uint8), reads(int32), reads(int32), reads(int32), reads(int32), reads(int32),
             boolean, reads(int32), reads(uint8), reads(int32),
-            reads(uint32), reads(int32), int64, int64,
+            reads(uint32), reads(int32), int64, int64, writes(uint64), writes(int32),
             writes(uint8), writes(int32), writes(token), writes(int32), writes(int32),
         )
         for token in (uint16, uint32)
@@ -144,12 +146,16 @@ def encode(data, pieces, keys, slots, words, bounds, ids, id_bounds):  # type: i
 def weave(  # type: ignore[no-untyped-def]
     data, bounds, limits, counts, starts, ends,
     keys, slots, words, word_bounds,
-    number_ids, number_lengths, number_first, text_first,
+    number_ids, number_lengths, number_first, text_first, known, known_words,
     text, text_bounds, tokens, token_bounds, places,
 ):  # fmt: skip
     """Copy and escape each piece of text, look up its words, and merge their tokens with those of
-    the numbers, in a single pass. Returns the number of bytes and of tokens written."""
-    size = 0
+    the numbers, in a single pass. Returns the number of bytes and of tokens written.
+
+    Pieces of one word and up to seven bytes, such as a comma and a space, come again and again:
+    ``known``, which begins with zeros, and ``known_words`` hold :data:`KNOWN` of them.
+    """
+    size = np.int64(0)
     count = 0
     number = 0
     taken = 0
@@ -161,28 +167,47 @@ def weave(  # type: ignore[no-untyped-def]
         for k in range(counts[segment] + 1):
             last = k == counts[segment]
             end = np.int64(bounds[segment + 1]) if last else np.int64(starts[number])
-            i = size
-            for offset in range(begin, end):
-                text[size] = byte_at(data, offset)
-                size += 1
-                if byte_at(data, offset) == _OPEN and at_keyword(data, offset + 1, limits[segment]):
-                    text[size] = _BACKSLASH
+            length = end - begin
+            short = 0 < length < 8 and begin + 8 <= len(data) and size + 8 <= len(text)
+            key = np.uint64(0)
+            if short:
+                key = (word_at(data, begin) << np.uint64(64 - 8 * length)) | np.uint64(length)
+            slot = (key * _FACTOR) >> _KNOWN_SHIFT
+            if short and known[slot] == key:
+                copy_bytes(text, size, data, begin, 8)
+                size += length
+                tokens[count] = 255 + known_words[slot] + text_first
+                count += 1
+            else:
+                i = size
+                before = count
+                word = np.int32(0)
+                for offset in range(begin, end):
+                    text[size] = byte_at(data, offset)
                     size += 1
-            while i < size:
-                j = _word_end(text, i, size, keys)
-                word = slots[_find(text, i, j, slots, words, word_bounds)]
-                if word != 0:
-                    tokens[count] = 255 + word + text_first  # the bytes come first
-                    count += 1
-                else:
-                    for b in range(i, j):
-                        tokens[count] = byte_at(text, b) + text_first
+                    if byte_at(data, offset) == _OPEN and at_keyword(
+                        data, offset + 1, limits[segment]
+                    ):
+                        text[size] = _BACKSLASH
+                        size += 1
+                plain = size - i == length
+                while i < size:
+                    j = _word_end(text, i, size, keys)
+                    word = slots[_find(text, i, j, slots, words, word_bounds)]
+                    if word != 0:
+                        tokens[count] = 255 + word + text_first  # the bytes come first
                         count += 1
-                i = j
+                    else:
+                        for b in range(i, j):
+                            tokens[count] = byte_at(text, b) + text_first
+                            count += 1
+                    i = j
+                if short and plain and word != 0 and count == before + 1:
+                    known[slot] = key
+                    known_words[slot] = word
             if not last:
-                for b in range(len(NUMBER_BYTES)):
-                    text[size] = byte_at(NUMBER_BYTES, b)
-                    size += 1
+                copy_bytes(text, size, NUMBER_BYTES, 0, len(NUMBER_BYTES))
+                size += len(NUMBER_BYTES)
                 places[number] = count - first
                 for _ in range(number_lengths[number]):
                     tokens[count] = number_ids[taken] + number_first

@@ -107,7 +107,7 @@ class WordTable(FittedTokenizer):
         self, segments: Segments, numbers: NumberTokens, first: int, dtype: type[np.unsignedinteger]
     ) -> Woven:
         from numtok.encoding.interleave import NUMBER_BYTES
-        from numtok.encoding.text_tokenizers._word_kernels import weave
+        from numtok.encoding.text_tokenizers._word_kernels import KNOWN, weave
 
         count, room = len(segments.counts), segments.room()
         text = np.empty(room + len(NUMBER_BYTES) * len(numbers.lengths), np.uint8)
@@ -116,6 +116,7 @@ class WordTable(FittedTokenizer):
         places = np.empty(len(numbers.lengths), np.int32)
         size, used = weave(
             *segments.columns, self._keys, self._slots, self._data, self._bounds, *numbers, first,
+            np.zeros(KNOWN, np.uint64), np.empty(KNOWN, np.int32),
             text, text_bounds, tokens, token_bounds, places,
         )  # fmt: skip
         return Woven(text[:size], text_bounds, tokens[:used], token_bounds, places)
