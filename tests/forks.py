@@ -163,6 +163,8 @@ class _Child:
         if self.found is not None or seconds < 0:
             return self.found is not None
         if not self._pid:
+            # An interrupt waits until the child is about to run numtok.
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             self._pid = os.fork()
             if not self._pid:
                 _run(run, self._streams)
@@ -196,6 +198,7 @@ def _run(run: Run, streams: Sequence[Path]) -> NoReturn:
         resource.setrlimit(resource.RLIMIT_DATA, (taken + _SPARE, taken + _SPARE))
         os.chdir(run.folder)
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         sys.argv = ["numtok", "-q", *run.command]
         with installed(Plan.parse(run.plan)) as faults:
             try:

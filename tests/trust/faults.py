@@ -5,7 +5,7 @@ from random import Random
 
 from tests.faults import points
 from tests.trust.promise import Promise
-from tests.trust.world import World, any_link, check_kept, check_told, opened, struck
+from tests.trust.world import World, opened
 
 _KINDS = ("eio", "enospc", "short", "torn", "kill", "killtorn")
 # What only tidies up, or looks for something to tidy up, may fail without a word.
@@ -14,36 +14,26 @@ _TIDYING = {"close", "unlink", "rmdir", "scandir", "stat", "fstat", "room"}
 
 def fault(world: World, random: Random) -> int:
     """Strike one file operation of one command, or all from there on."""
-    link, before = any_link(world, random)
-    kind = random.choice(_KINDS)
-    at = random.choice(points(kind, link.trace))
+    index = random.randrange(len(world.links))
+    trace, kind = world.links[index].trace, random.choice(_KINDS)
+    at = random.choice(points(kind, trace))
     onward = kind in ("eio", "enospc", "torn") and random.random() < 0.2
+    codes = (0,) * (kind == "short" or trace[at - 1] in _TIDYING) + (3, 4) * (kind != "short")
+    if kind.startswith("kill"):
+        codes = (-signal.SIGKILL,)
     plan = f"{kind}@{at}{'+' if onward else ''}"
-    with world.copy(link.before) as copy:
-        (ended,) = world.forks.together(struck(world, link, plan=plan))
-        command = (*link.command, f"[{plan}, {link.trace[at - 1]}]")
-        if kind.startswith("kill"):
-            assert ended.code == -signal.SIGKILL, f"{command}: exit {ended.code}"
-        else:
-            may_pass = kind == "short" or link.trace[at - 1] in _TIDYING
-            check_told(ended, (0,) * may_pass + (3, 4) * (kind != "short"), command)
-        check_kept(copy, before, link.state, command)
-        world.finish(copy, link)
+    world.strike(index, codes, f"{plan}, {trace[at - 1]}", plan=plan)
     return 1
 
 
 def read_only(world: World, random: Random) -> int:
     """Run a command on a disk that became read-only, before it or at one of its operations."""
-    link, before = any_link(world, random)
-    places = points("erofs", link.trace)
+    index = random.randrange(len(world.links))
+    trace = world.links[index].trace
+    places = points("erofs", trace)
     at = random.choice([1, *places])
-    with world.copy(link.before) as copy:
-        (ended,) = world.forks.together(struck(world, link, plan=f"erofs@{at}+"))
-        command = (*link.command, f"[erofs@{at}+]")
-        may_pass = not places or link.trace[at - 1] in _TIDYING
-        check_told(ended, (0,) * may_pass + (4,), command)
-        check_kept(copy, before, link.state, command)
-        world.finish(copy, link)
+    codes = (0,) * (not places or trace[at - 1] in _TIDYING) + (4,)
+    world.strike(index, codes, f"read-only from {at}", plan=f"erofs@{at}+")
     return 1
 
 

@@ -26,7 +26,7 @@ def schedule(world: World, random: Random) -> int:
         commands.append(random.choice([maker, maker, maker, random.choice(_READERS), remove]))
     removed = {command[1] for command in commands if command[0] == "rm"}
     link = world.links[begun]
-    before = world.links[begun - 1].state if begun else {}
+    before = world.before(begun)
     with world.copy(link.before) as copy:
         runs = [
             Run(

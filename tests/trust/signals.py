@@ -4,7 +4,7 @@ import signal
 from random import Random
 
 from tests.trust.promise import Promise
-from tests.trust.world import World, check_kept, check_told, opened, struck
+from tests.trust.world import World, opened
 
 _TIMES = 4  # that one command may be struck
 
@@ -14,17 +14,15 @@ def killed(world: World, random: Random) -> int:
     kills = 0
     with world.copy(world.links[0].before) as copy:
         for index, link in enumerate(world.links):
-            before = world.links[index - 1].state if index else {}
             for _ in range(random.randrange(_TIMES)):
                 after = random.uniform(0, 1.2) * link.seconds
-                run = struck(world, link, signal=signal.SIGKILL, after=after)
-                (ended,) = world.forks.together(run)
-                command = (*link.command, f"[killed after {after:.3f} s]")
-                if ended.code != -signal.SIGKILL:
-                    check_told(ended, (0,), command)
+                what, codes = f"killed after {after:.3f} s", (0, -signal.SIGKILL)
+                ended = world.strike_in(
+                    copy, index, codes, what, signal=signal.SIGKILL, after=after
+                )
+                if not ended.code:
                     break
                 kills += 1
-                check_kept(copy, before, link.state, command)
             world.finish(copy, link)
     return kills
 
@@ -32,18 +30,10 @@ def killed(world: World, random: Random) -> int:
 def interrupted(world: World, random: Random) -> int:
     """Interrupt or terminate one command at a random time."""
     index = random.randrange(len(world.links))
-    link, before = world.links[index], world.links[index - 1].state if index else {}
     number, code = random.choice([(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-    after = random.uniform(0, 1.2) * link.seconds
-    with world.copy(link.before) as copy:
-        run = struck(world, link, signal=number, after=after)
-        (ended,) = world.forks.together(run)
-        if ended.code in (70, -number) and not ended.err:
-            return 0  # before numtok or after it
-        command = (*link.command, f"[{number.name} after {after:.3f} s]")
-        check_told(ended, (0, code), command)
-        check_kept(copy, before, link.state, command)
-        world.finish(copy, link)
+    after = random.uniform(0, 1.2) * world.links[index].seconds
+    what = f"{number.name} after {after:.3f} s"
+    ended = world.strike(index, (0, code), what, signal=number, after=after)
     return ended.code == code
 
 

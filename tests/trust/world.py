@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from random import Random
+from typing import Any
 
 from numtok.store.store import Store
 from numtok.store.verification import verify
@@ -56,6 +56,32 @@ class World:
     def whole(self) -> Link:
         """The last link."""
         return self.links[-1]
+
+    def before(self, index: int) -> State:
+        """The artifacts before a link."""
+        return self.links[index - 1].state if index else {}
+
+    def strike(self, index: int, codes: tuple[int, ...], what: str, **how: Any) -> Ended:
+        """Run the command of a link while it is struck, and again: nothing is lost, and it ends as
+        if nothing had happened."""
+        with self.copy(self.links[index].before) as copy:
+            ended = self.strike_in(copy, index, codes, what, **how)
+            self.finish(copy, self.links[index])
+        return ended
+
+    def strike_in(
+        self, copy: Path, index: int, codes: tuple[int, ...], what: str, **how: Any
+    ) -> Ended:
+        """Run the command of a link in a copy while it is struck."""
+        link = self.links[index]
+        run = Run(str(copy), link.command, limit=SECONDS, **how)
+        (ended,) = self.forks.together(run)
+        command = (*link.command, f"[{what}]")
+        is_outside = run.signal and ended.code in (70, -run.signal) and not ended.err
+        if not is_outside:  # of numtok: before it or after it
+            check_told(ended, codes, command)
+        check_kept(copy, self.before(index), link.state, command)
+        return ended
 
     def finish(self, folder: Path, link: Link) -> None:
         """Run a command that was struck again: it ends as if nothing had happened."""
@@ -138,14 +164,3 @@ def check_told(ended: Ended, codes: tuple[int, ...], command: tuple[str, ...]) -
         lines = ended.err.splitlines() or [""]
         assert lines[-1].startswith("numtok: "), f"{shown}: {ended.err}"
         assert len(ended.err) < 2000 and all(line.isprintable() for line in lines), shown
-
-
-def struck(world: World, link: Link, **how: object) -> Run:
-    """The command of a link in the copy, struck as told."""
-    return Run(str(world.folder / "copy"), link.command, limit=SECONDS, **how)  # type: ignore[arg-type]
-
-
-def any_link(world: World, random: Random) -> tuple[Link, State]:
-    """A command of the chain, and the artifacts before it."""
-    index = random.randrange(len(world.links))
-    return world.links[index], world.links[index - 1].state if index else {}
