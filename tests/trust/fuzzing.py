@@ -22,7 +22,7 @@ _INPUTS = {
     "pretrained": 100,
 }
 _FLAGS = (
-    *("-print_final_stats=1", "-verbosity=0", "-timeout=20", "-rss_limit_mb=4096"),
+    *("-print_final_stats=1", "-verbosity=0", "-timeout=120", "-rss_limit_mb=4096"),
     "-max_len=2000",
 )
 ROOT = Path(__file__).resolve().parents[2]
@@ -65,9 +65,8 @@ def _fuzz(folder: Path, target: str, random: Random) -> int:
 
 FUZZING = Promise(
     name="fuzzing",
-    says="Readers refuse what they cannot read with an error of numtok, and read the rest as slow "
-    "readers do: the scanner, literals, rows of JSON, specs, stored JSON (manifests among it), "
-    "TOML, and `config.json` of pretrained folders.",
+    says="Readers raise an error of numtok, or read as slow readers do: the scanner, literals, rows "
+    "of JSON, specs, manifests and other stored JSON, TOML, `config.json` of pretrained folders.",
     how="atheris changes inputs, and keeps those that reach new code. Compiled kernels report no "
     "coverage; the slow readings with which they are compared guide their inputs.",
     aim=10_000_000,

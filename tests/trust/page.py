@@ -28,14 +28,13 @@ PROMISES = {promise.name: promise for promise in _ALL}
 _KINDS = ("lost", "wrong", "traceback")
 _HEAD = """# Reliability
 
-What numtok promises, how each promise is tested, and what was counted so far. `just trust` runs \
-the tests, adds a line per run to `tests/trust/runs.jsonl`, and rewrites this page. `just trust \
-faults --minutes 10` runs one promise. A case that fails is printed with the command that repeats \
-it.
+Each promise of numtok has a test, and its checks are counted over all runs. `just trust` runs the \
+tests, adds a line per run to `tests/trust/runs.jsonl`, and rewrites this page. `just trust faults \
+--minutes 10` runs one promise. If a case fails, the command that repeats it is printed.
 
 A case is a function of the promise, its seed and its number. *Lost* counts finished work that is \
 gone or damaged, *wrong* any other broken promise. Cases that failed and pass now are listed at \
-the end and not counted."""
+the end and not counted. Times are wall-clock times of one process on a machine that was shared."""
 
 
 class Recorded(msgspec.Struct, frozen=True):
