@@ -62,14 +62,14 @@ def main() -> int:
 def _run(
     promise: Promise, seed: int, seconds: float, worlds: Worlds, cases: list[int] | None
 ) -> Recorded:
-    begin = time.monotonic()
+    begin, commit = time.monotonic(), _commit()
     count = promise.run(seed, seconds, worlds, cases)
     run = Recorded(
         promise=promise.name,
         seed=seed,
         seconds=round(time.monotonic() - begin, 1),
         date=datetime.date.today().isoformat(),
-        commit=_commit(),
+        commit=commit,
         done=count.done,
         broken=count.broken,
         cases=cases,
