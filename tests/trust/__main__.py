@@ -42,7 +42,8 @@ def main() -> int:
     jobs: list[tuple[str, int, list[int] | None]] = []
     for name in names:
         seed = 1 + max((run.seed for run in runs if run.promise == name), default=0)
-        jobs.append((name, asked.seed or seed, None if asked.case is None else [asked.case]))
+        chosen = seed if asked.seed is None else asked.seed
+        jobs.append((name, chosen, None if asked.case is None else [asked.case]))
     if asked.again:
         jobs = [(run.promise, run.seed, [one.case]) for run, one in opened(runs)]
     seconds = 60 * asked.minutes / max(1, len(jobs))

@@ -66,7 +66,7 @@ def _fuzz(folder: Path, target: str, random: Random) -> int:
 FUZZING = Promise(
     name="fuzzing",
     says="Readers raise an error of numtok, or read as slow readers do: the scanner, literals, "
-    "rows of JSON, specs, manifests and other stored JSON, TOML, `config.json` of pretrained folders.",
+    "rows of JSON, specs, manifests, stored JSON, TOML, `config.json` of pretrained folders.",
     how="atheris changes inputs, and keeps those that reach new code. Compiled kernels report no "
     "coverage; the slow readings with which they are compared guide their inputs.",
     aim=10_000_000,
