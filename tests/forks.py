@@ -128,6 +128,8 @@ def _serve(script: Path) -> None:
     with os.fdopen(answers, "w") as out:
         for line in sys.stdin:
             runs = [Run(**run) for run in json.loads(line)]
+            # The locale may have another encoding of paths than that of who asks.
+            runs = [replace(run, folder=os.fsdecode(run.folder.encode())) for run in runs]
             print(json.dumps(_ended(runs)), file=out, flush=True)
 
 

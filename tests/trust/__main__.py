@@ -36,7 +36,7 @@ def main() -> int:
     os.environ.setdefault("NUMTOK_THREADS", "1")
     runs, failed = recorded(), False
     names = asked.names or list(PROMISES)
-    if "fuzzing" in names and find_spec("atheris") is None:
+    if "fuzzing" in names and not asked.again and find_spec("atheris") is None:
         print("trust: no fuzzing: atheris exists only for Linux on x86-64", file=sys.stderr)
         names.remove("fuzzing")
     jobs: list[tuple[str, int, list[int] | None]] = []
