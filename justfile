@@ -80,6 +80,14 @@ test-all: setup-dev lint types
 test-gpu: setup-dev
     NUMTOK_TESTS_GPU=1 .venv/bin/pytest -q tests/test_device_hygiene.py -k on_a_gpu
 
+# Test what numtok promises for some minutes, and rewrite docs/RELIABILITY.md: `just trust --help`.
+trust *options: setup-dev
+    @.venv/bin/python -m tests.trust {{ options }}
+
+# Fuzz the readers for about a minute; nothing is recorded. Only on Linux, x86-64.
+fuzz: setup-dev
+    @.venv/bin/python -m tests.trust fuzzing --minutes 0.1 --dry-run
+
 # Write tests/messages.json, all messages that tests see.
 messages: setup-dev
     {{ tests }} --write-messages

@@ -21,6 +21,7 @@ of each worker, or with ``+`` from the N-th on. Kinds:
     trace      do nothing but count
     eio        the operation fails with EIO (a close closes, then fails)
     enospc     the same with ENOSPC
+    erofs      what changes a file or folder fails with EROFS
     short      a read or write does half of what it was asked to, and no more
     torn       half of a write is done, then it fails with ENOSPC
     kill       SIGKILL just before the operation
@@ -46,7 +47,13 @@ from numtok import files
 from numtok.store.provenance import provenance
 
 _PLAN, _TRACE = "NUMTOK_FAULTS", "NUMTOK_TRACE"
-_ERRNO = {"eio": errno.EIO, "enospc": errno.ENOSPC, "torn": errno.ENOSPC}
+_ERRNO = {
+    "eio": errno.EIO,
+    "enospc": errno.ENOSPC,
+    "erofs": errno.EROFS,
+    "torn": errno.ENOSPC,
+}
+_CHANGES = ("open_write", "open_lock", "mkdir", "rename", "unlink", "rmdir")
 
 
 @dataclass(frozen=True)
@@ -68,6 +75,8 @@ class Plan:
         """Whether the kind means anything at an operation of that name."""
         if self.kind in ("torn", "killtorn"):
             return name == "write"
+        if self.kind == "erofs":
+            return name in _CHANGES
         return self.kind != "short" or name in ("read", "read_at", "write")
 
 

@@ -15,28 +15,52 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
+
+import psutil
 
 from numtok.cli import main
 from numtok.store.provenance import provenance
 from tests.chain import there
+from tests.faults import Plan, installed
 
 ROOT = Path(__file__).resolve().parents[1]
-_SPARE = 4 << 30  # bytes of address space that a run may take beyond those of the warm process
+_SPARE = 4 << 30  # bytes of data that a run may take beyond those of the warm process
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of numtok in a folder, and what strikes it.
+
+    It starts after ``delay`` seconds. ``plan`` is a plan of ``tests.faults``. After ``after``
+    seconds of the run it gets the ``signal``, or one of its worker processes if ``worker``.
+    ``until`` is a pattern of files in the folder: as soon as there is one, the run is killed.
+    """
+
+    folder: str
+    command: tuple[str, ...]
+    limit: float = 10.0
+    until: str = ""
+    plan: str = "trace"
+    delay: float = 0.0
+    signal: int = 0
+    after: float = 0.0
+    worker: bool = False
 
 
 @dataclass(frozen=True)
 class Ended:
     """How a run ended: its exit code (minus the signal that ended it), what it printed, its time,
-    and the memory that it had at most."""
+    the memory that it had at most, and its file operations, if it was not killed."""
 
     code: int
     out: str
     err: str
     seconds: float
     mebibytes: float
+    trace: list[str]
 
 
 @contextmanager
@@ -60,27 +84,32 @@ def serving(*program: str, **variables: str) -> Iterator[Callable[[Any], Any]]:
 
 
 class Forks:
-    """Runs numtok in a folder, with a limit on its seconds.
-
-    ``until`` is a pattern of files in the folder: as soon as there is one, the run is killed.
-    """
+    """Runs numtok in folders, each run with a limit on its seconds."""
 
     def __init__(self, ask: Callable[[Any], Any]) -> None:
         self._ask = ask
 
+    def together(self, *runs: Run) -> list[Ended]:
+        """Run at the same time."""
+        return [Ended(**ended) for ended in self._ask([asdict(run) for run in runs])]
+
     def __call__(self, folder: Path, *command: str, limit: float = 10.0, until: str = "") -> Ended:
-        return Ended(**self._ask([str(folder), command, limit, until]))
+        (ended,) = self.together(Run(str(folder), command, limit, until))
+        return ended
 
 
 @contextmanager
 def forking(
-    folder: Path, warm: Sequence[Sequence[str]], build: Sequence[Sequence[str]] = ()
+    folder: Path,
+    warm: Sequence[Sequence[str]],
+    build: Sequence[Sequence[str]] = (),
+    **variables: str,
 ) -> Iterator[Forks]:
     """The warm process, which has run some command lines in ``folder``: first those that ``build``
     something there, which have to end well."""
     script = folder / "warm.json"
     script.write_text(json.dumps([build, warm]))
-    with serving("tests.forks", str(script), NUMTOK_THREADS="1") as ask:
+    with serving("tests.forks", str(script), NUMTOK_THREADS="1", **variables) as ask:
         yield Forks(ask)
 
 
@@ -98,8 +127,10 @@ def _serve(script: Path) -> None:
     gc.freeze()
     with os.fdopen(answers, "w") as out:
         for line in sys.stdin:
-            folder, *how = json.loads(line)
-            print(json.dumps(asdict(_forked(Path(folder), *how))), file=out, flush=True)
+            runs = [Run(**run) for run in json.loads(line)]
+            # The locale may have another encoding of paths than that of who asks.
+            runs = [replace(run, folder=os.fsdecode(run.folder.encode())) for run in runs]
+            print(json.dumps(_ended(runs)), file=out, flush=True)
 
 
 def _code(command: Sequence[str]) -> object:
@@ -111,33 +142,71 @@ def _code(command: Sequence[str]) -> object:
     return 0
 
 
-def _forked(folder: Path, command: Sequence[str], limit: float, until: str) -> Ended:
-    streams = [folder / "stdout", folder / "stderr"]
+def _ended(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """How each run ended, all of them at the same time."""
     begin = time.monotonic()
-    child = os.fork()
-    if child == 0:
-        _run(folder, command, streams)
-    while (ended := os.wait4(child, os.WNOHANG))[0] == 0:
-        if time.monotonic() - begin > limit or (until and any(folder.glob(until))):
-            os.kill(child, signal.SIGKILL)
+    children = [_Child(run, index) for index, run in enumerate(runs)]
+    while not all([child.ended(time.monotonic() - begin) for child in children]):
         time.sleep(0.002)
-    seconds = time.monotonic() - begin
-    out, err = (path.read_text("utf-8", "replace") for path in streams)
-    code = os.waitstatus_to_exitcode(ended[1])
-    return Ended(code, out, err, seconds, ended[2].ru_maxrss / 1024)
+    return [asdict(there(child.found)) for child in children]
 
 
-def _run(folder: Path, command: Sequence[str], streams: Sequence[Path]) -> NoReturn:
+class _Child:
+    """A run, which is forked when its time has come."""
+
+    def __init__(self, run: Run, index: int) -> None:
+        self.run = run
+        self.found: Ended | None = None
+        self._streams = [Path(run.folder, f"{name}-{index}") for name in ("out", "err", "trace")]
+        self._pid = 0
+
+    def ended(self, now: float) -> bool:
+        run, seconds = self.run, now - self.run.delay
+        if self.found is not None or seconds < 0:
+            return self.found is not None
+        if not self._pid:
+            # An interrupt waits until the child is about to run numtok.
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            self._pid = os.fork()
+            if not self._pid:
+                _run(run, self._streams)
+        pid, status, usage = os.wait4(self._pid, os.WNOHANG)
+        if pid:
+            out, err, trace = (
+                path.read_text("utf-8", "replace") if path.exists() else ""
+                for path in self._streams
+            )
+            code, mebibytes = os.waitstatus_to_exitcode(status), usage.ru_maxrss / 1024
+            self.found = Ended(code, out, err, seconds, mebibytes, trace.split())
+            for path in self._streams:
+                path.unlink(missing_ok=True)
+        elif seconds > run.limit or (run.until and any(Path(run.folder).glob(run.until))):
+            os.kill(self._pid, signal.SIGKILL)
+        elif run.signal and seconds > run.after:
+            struck = psutil.Process(self._pid).children() if run.worker else [self._pid]
+            for process in struck[:1]:
+                os.kill(getattr(process, "pid", process), run.signal)
+                self.run = replace(run, signal=0)
+        return self.found is not None
+
+
+def _run(run: Run, streams: Sequence[Path]) -> NoReturn:
     code = 70
     try:
-        for fd, path in enumerate(streams, 1):
+        for fd, path in enumerate(streams[:2], 1):
             os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), fd)
-        taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (taken + _SPARE, taken + _SPARE))
-        os.chdir(folder)
+        # Not of address space, of which the engine that draws figures reserves a terabyte.
+        taken = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_DATA, (taken + _SPARE, taken + _SPARE))
+        os.chdir(run.folder)
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        sys.argv = ["numtok", "-q", *command]
-        main.main()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        sys.argv = ["numtok", "-q", *run.command]
+        with installed(Plan.parse(run.plan)) as faults:
+            try:
+                main.main()
+            finally:
+                streams[2].write_text("\n".join(faults.trace))
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else 70
     finally:

@@ -16,7 +16,7 @@ DOCS = ROOT / "docs"
 #: Pages and folders of docs that are part of the site; the log, for example, is not.
 CONTENT = (
     *("index.md", "architecture.md", "get-started", "how-to", "extend", "results", "reference"),
-    *("TESTS.md", "SECURITY.md", "LICENSES.md", "notebooks", "images"),
+    *("TESTS.md", "RELIABILITY.md", "SECURITY.md", "LICENSES.md", "notebooks", "images"),
 )
 
 

@@ -62,6 +62,8 @@ from numtok.errors import (
 from numtok.plugins import add_plugin_folders, fault_of
 from numtok.version import __version__
 
+_LONGEST = 1000  # characters of a message
+
 
 def _show_version(wanted: bool) -> None:
     if wanted:
@@ -403,11 +405,14 @@ def _global_first(arguments: list[str]) -> list[str]:
 
 def _complain(message: str) -> None:
     """Print an error on stderr; on a terminal, the hint is on a separate line."""
-    problem, hint = split_hint(one_line(message))
+    message = one_line(message)
+    if len(message) > _LONGEST:  # it quotes a long option, key or cell; the remedy is at the end
+        message = f"{message[: _LONGEST // 2]} ... {message[-_LONGEST // 2 :]}"
+    problem, hint = split_hint(message)
     if hint is not None and sys.stderr.isatty():
         print(f"numtok: {problem}\n  hint: {hint}", file=sys.stderr)
     else:
-        print(f"numtok: {one_line(message)}", file=sys.stderr)
+        print(f"numtok: {message}", file=sys.stderr)
 
 
 def _closed_pipe() -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cases import case
+from tests.shell import Shell
 
 pytestmark = pytest.mark.integration
 ROWS = "".join(f'{{"text": "reading {n} of 7.5"}}\n' for n in range(40))
@@ -51,3 +52,10 @@ def test_a_terminal_of_no_columns_has_the_usual_width(tmp_path: Path) -> None:
             usual = shell(tmp_path, f"unset COLUMNS; {line}")
             none = shell(tmp_path, line, COLUMNS="0")
             assert (none.returncode, none.stdout) == (0, usual.stdout)
+
+
+def test_a_message_that_quotes_a_long_option_is_cut_in_its_middle(numtok: Shell) -> None:
+    for words in (("explain", "7" * 5000 + "x"), ("encode", "a.jsonl", "--scheme", "x" * 5000)):
+        ran = numtok(*words)
+        assert ran.code == 2 and ran.err.startswith("numtok: ")
+        assert len(ran.err) < 1100 and " ... " in ran.err

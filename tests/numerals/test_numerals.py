@@ -131,13 +131,6 @@ def test_thousands_of_random_texts_in_one_column_read_as_the_rules_say(
     assert scanned(column, policy) == expected(column, policy)
 
 
-@pytest.mark.slow
-@each("policy", ALL_POLICIES)
-def test_a_million_random_texts_read_as_the_rules_say(policy: NumeralPolicy) -> None:
-    column = _random_texts(1_000_000)
-    assert scanned(column, policy) == expected(column, policy)
-
-
 def test_a_column_that_starts_inside_its_buffer_does_not_see_what_is_around_it() -> None:
     text = "x1.5−7.25é8'9"
     data = np.frombuffer(text.encode(), np.uint8)
@@ -371,17 +364,6 @@ def test_values_are_those_of_float() -> None:
 def test_values_of_many_digits_and_half_way_between_two_floats_are_those_of_float() -> None:
     assert_same_bits(random_long_digits(np.random.default_rng(2), 50_000))
     assert_same_bits(list(random_halfway_cases(np.random.default_rng(4), 1_000)))
-
-
-@pytest.mark.slow
-def test_values_of_millions_of_literals_are_those_of_float() -> None:
-    rng = np.random.default_rng(6)
-    for _ in range(3):
-        assert_same_bits(random_reprs(rng, 1_000_000))
-        assert_same_bits(random_long_digits(rng, 500_000))
-        assert_same_bits(random_subnormals(rng, 200_000))
-        assert_same_bits(list(random_halfway_cases(rng, 20_000)))
-        assert_same_bits(list(random_short_ties(random.Random(7), 500_000)))
 
 
 LITERAL = re.compile(r"([0-9]{1,25}(\.[0-9]{1,25})?|\.[0-9]{1,9})([eE][-+]?[0-9]{1,4})?")

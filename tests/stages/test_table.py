@@ -373,5 +373,11 @@ def test_options_that_cannot_be_used_are_told(here: Path, says: Says) -> None:
     ):
         with case(told), says.raises(UsageError, *told):
             run(Config(path, target="y", **options), Store(Path("store")))
+    for mark in b",", b";":
+        (here / "c.csv").write_bytes(b"x,y,z\n1,2,3\n\xe9,1\n".replace(b",", mark))
+        for on_error, remedy in (("fail", "--on-error skip"), ("skip", "not UTF-8")):
+            asked = Config("c.csv", target="y", on_error=on_error)
+            with case(mark, on_error):
+                refused(says, asked, "c.csv:3: ", "2 cells", remedy)
     (here / "cp.csv").write_bytes("größe,y\n1,2\n3,4\n".encode("cp1252"))
     refused(says, Config("cp.csv", target="y"), "cp.csv: the name of a column is not UTF-8")

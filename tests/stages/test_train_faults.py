@@ -1,8 +1,8 @@
 """Training under faults: whatever fails or dies, the same command goes on and ends in the same
 bytes.
 
-Most tests strike at some steps and at some file operations, each of them at least once; the slow
-ones at all. ``pytest -s`` prints points reached over points existing.
+The tests strike at some steps and at some file operations, each of them at least once;
+``just trust`` strikes at random ones for as long as one likes.
 """
 
 import io
@@ -439,16 +439,9 @@ def struck(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Scenario:
 TIDYING = {"close", "unlink"}
 
 
-EVERY = pytest.mark.parametrize(
-    "every", [False, pytest.param(True, marks=SLOW)], ids=["some", "all"]
-)
-
-
-@EVERY
 @pytest.mark.parametrize("kind", ["eio", "enospc", "short", "torn"])
-def test_any_operation_may_fail(tmp_path: Path, struck: Scenario, kind: str, every: bool) -> None:
-    some = sample(kind, struck.trace, 3, every=kind == "eio")
-    for at in points(kind, struck.trace) if every else some:
+def test_any_operation_may_fail(tmp_path: Path, struck: Scenario, kind: str) -> None:
+    for at in sample(kind, struck.trace, 3, every=kind == "eio"):
         with case(at=at):
             root = struck.start(tmp_path / str(at))
             problem: NumtokError | None = None
@@ -463,17 +456,11 @@ def test_any_operation_may_fail(tmp_path: Path, struck: Scenario, kind: str, eve
             shutil.rmtree(root)
 
 
-@EVERY
-def test_any_operation_may_be_the_last(
-    tmp_path: Path, forks: Forks, struck: Scenario, every: bool
-) -> None:
+def test_any_operation_may_be_the_last(tmp_path: Path, forks: Forks, struck: Scenario) -> None:
     command, kept = command_of(STRUCK), []
-    trace = struck.trace
     # Every write, since there is one between any two checkpoints.
-    places = [(at, "killtorn") for at in points("killtorn", trace)]
-    places += [
-        (at, "kill") for at in (points("kill", trace) if every else sample("kill", trace, 8))
-    ]
+    places = [(at, "killtorn") for at in points("killtorn", struck.trace)]
+    places += [(at, "kill") for at in sample("kill", struck.trace, 8)]
     for at, kind in sorted(places):
         root = struck.start(tmp_path / f"{kind} {at}" / "artifacts")
         (ended,) = forks(Attempt(str(root), command, f"{kind}@{at}"))

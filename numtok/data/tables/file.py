@@ -76,6 +76,8 @@ def csv_form(data: bytes) -> CsvForm:
     if b"," in header or b";" not in header:
         return CsvForm()
     comma, point = (CsvForm(";", decimal) for decimal in ",.")
+    if not _is_utf8(data):  # whose short rows could not be skipped
+        data = data.decode(errors="replace").encode()
     kinds = [read_csv(data, _options(), form, skip=True).schema.types for form in (comma, point)]
     is_comma = any(a != b and pa.types.is_floating(a) for a, b in zip(*kinds, strict=True))
     return comma if is_comma else point
@@ -211,7 +213,10 @@ def _naming(path: str, data: bytes = b"", skip: bool | None = None) -> Iterator[
             number, expected, actual = map(int, length.groups())
             line = _row_lines(data, csv_form(data))[number - 1]
             problem = _wrong_length(actual, expected)
-            more = "" if skip is None else SKIP_ROWS
+            if skip and not _is_utf8(data):
+                why = "Rows of a file that is not UTF-8 cannot be skipped. Save it as UTF-8"
+                raise DataError(f"{path}:{line}: {problem}. {why}") from error
+            more = SKIP_ROWS if skip is False else ""
             raise DataError(f"{path}:{line}: {problem}. {_CORRECT}{more}") from error
         raise DataError(
             f"{path}: cannot be read as CSV (a header, and fields separated by commas or "
@@ -281,30 +286,41 @@ def read_csv(
     """Parse a CSV file with Arrow. Raises Arrow's exceptions if it is invalid.
 
     skip
-        True to skip rows with too few or too many cells, unless a cell is broken by a carriage
-        return: the first part of such a row may look complete.
+        True to skip rows with too few or too many cells, unless the file is not UTF-8 or a cell
+        is broken by a carriage return: the first part of such a row may look complete.
     skipped
         List to which the skipped rows are added.
     """
 
     def invalid(row: "pyarrow.csv.InvalidRow") -> str:
-        if not skip or (not rows and _broken_line(data) is not None):
+        if not rows and _broken_line(data) is not None:
             return "error"
         rows.append(row)
         return "skip"
 
     rows = [] if skipped is None else skipped
     options.decimal_point = form.decimal
+    # Arrow prints a traceback if it cannot decode the row that it passes to the handler.
+    is_skipping = skip and _is_utf8(data)
     return pyarrow.csv.read_csv(
         pa.BufferReader(data),
         # One block, because types are inferred from the first. Threads would not speed that up, and
         # sometimes aborted the process at exit.
         pyarrow.csv.ReadOptions(use_threads=False, block_size=len(data) + 1),
         pyarrow.csv.ParseOptions(
-            delimiter=form.separator, newlines_in_values=True, invalid_row_handler=invalid
+            delimiter=form.separator,
+            newlines_in_values=True,
+            invalid_row_handler=invalid if is_skipping else None,
         ),
         options,
     )
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        return data.isascii() or bool(data.decode())
+    except UnicodeDecodeError:
+        return False
 
 
 def check_names(path: str, names: Sequence[str]) -> None:

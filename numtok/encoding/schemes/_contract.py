@@ -218,7 +218,11 @@ def _decoding_error(
 
 def check_round_trip(scheme: Scheme, seed: int) -> None:
     """decode(encode(x)) is x up to the declared error; zero, NaN and infinities are preserved."""
-    literals = sample(scheme, seed)
+    check_decoded(scheme, sample(scheme, seed))
+
+
+def check_decoded(scheme: Scheme, literals: list[str]) -> None:
+    """Check the round trip of the given literals."""
     numerals = Numerals.of_literals(literals)
     encoded = scheme.encode(numerals)
     decoded = decoded_numbers(scheme, encoded)

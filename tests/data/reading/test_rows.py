@@ -33,7 +33,7 @@ def quickly(block: bytes, text_field: str = "text") -> RowColumns | None:
 
 def by_records(block: bytes, text_field: str = "text") -> RowColumns:
     decoder = row_decoder(Row, text_field)
-    records = [decoder.decode(line) for line in block.splitlines() if line.strip()]
+    records = [decoder.decode(line) for line in block.split(b"\n") if line.strip()]
     return RowColumns.from_records(records, RowOffsets(7, find_lines(block).starts))
 
 

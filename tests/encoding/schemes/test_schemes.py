@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from numtok.encoding.grid import GridScheme
@@ -31,7 +31,6 @@ from tests.known import unlisted
 from tests.messages import Says
 
 ROOT = Path(__file__).resolve().parents[3]
-LONG = settings(settings.get_profile("long"))
 
 
 def written(scheme: Scheme, literal: str) -> list[str]:
@@ -173,15 +172,6 @@ def check_p10(literal: str, digits: int, exponents: Interval) -> None:
 
 @given(literals, st.integers(1, 8), ranges)
 def test_p10_rounds_as_the_decimal_module_does(
-    literal: str, digits: int, exponents: Interval
-) -> None:
-    check_p10(literal, digits, exponents)
-
-
-@pytest.mark.slow
-@LONG
-@given(literals, st.integers(1, 8), ranges)
-def test_p10_rounds_as_the_decimal_module_does_for_many(
     literal: str, digits: int, exponents: Interval
 ) -> None:
     check_p10(literal, digits, exponents)
