@@ -131,6 +131,13 @@ def test_thousands_of_random_texts_in_one_column_read_as_the_rules_say(
     assert scanned(column, policy) == expected(column, policy)
 
 
+@pytest.mark.slow
+@each("policy", ALL_POLICIES)
+def test_a_million_random_texts_read_as_the_rules_say(policy: NumeralPolicy) -> None:
+    column = _random_texts(1_000_000)
+    assert scanned(column, policy) == expected(column, policy)
+
+
 def test_a_column_that_starts_inside_its_buffer_does_not_see_what_is_around_it() -> None:
     text = "x1.5−7.25é8'9"
     data = np.frombuffer(text.encode(), np.uint8)
