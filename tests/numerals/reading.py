@@ -197,7 +197,9 @@ def _rewritten(text: str, flags: Collection[str], units: Collection[str]) -> lis
             if not is_unit:
                 continue
         point = before.endswith(".")
-        if point and (ENDS_WITH_OPERAND.search(before[:-1]) or digits[0] in _VULGAR):
+        if point and digits[0] in _VULGAR:
+            continue
+        if point and ENDS_WITH_OPERAND.search(before[:-1]):
             if exponent := _EXPONENT.match(text, position):  # é.25e-3 234
                 position = exponent.end()
             continue
