@@ -314,7 +314,8 @@ def boosted(x: Floats, y: Floats, queries: Floats) -> Floats:
 
 
 def digest_of(*arrays: Floats) -> bytes:
-    """Return a digest of arrays that trees are fitted to, and of the number of threads."""
+    """Return a digest of features [m, k] and values [m] that trees are fitted to, and of the number
+    of threads."""
     digest = hashlib.sha256(repr(([part.shape for part in arrays], threads())).encode())
     for part in arrays:
         digest.update(np.ascontiguousarray(part).data)

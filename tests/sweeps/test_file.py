@@ -339,7 +339,7 @@ REFUSED: tuple[tuple[str, *tuple[str, ...]], ...] = (
     ('[fetch]\nsource = "uci"\nset = "yaht"\n', "[fetch] ", "set 'yaht'. Did you mean 'yacht'?"),
     (f"{TABLES}[train]\nsteps = 3\n", "[train] of FILE 'steps'. Did you mean 'epochs'?"),
     (f'{TABLES}[train]\npreset = "nano"\n', "[train] preset 'nano' is for texts", "mlp"),
-    (f'{TABLES}[eval]\nfill = "parallel"\n', "[eval] of FILE 'fill'. Known: device, "),
+    (f'{TABLES}[eval]\nfill = "parallel"\n', "[eval] of FILE 'fill'. Known: baselines, device, "),
     (
         f'{TABLES}[eval]\ntop-k = "all"\nnum-samples = 3\n',
         "[eval] top-k must be an integer",

@@ -9,7 +9,6 @@ import random
 import shutil
 import tempfile
 import time
-import traceback
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
@@ -39,7 +38,8 @@ class Broken(NamedTuple):
     def of(cls, number: int, error: Exception) -> "Broken":
         if isinstance(error, AssertionError) and not isinstance(error, Crashed):
             return cls(number, "lost" if isinstance(error, Lost) else "wrong", str(error)[:1500])
-        what = str(error) if isinstance(error, Crashed) else traceback.format_exc()
+        # Without the stack, which names folders of one machine; the case can be repeated.
+        what = str(error) if isinstance(error, Crashed) else repr(error)
         return cls(number, "traceback", what[-1500:])
 
 
