@@ -65,6 +65,9 @@ from numtok.store.store import Store
 
 MOST_FIELDS = 64  # further fields, with the fewest numbers, are merged into one
 _NEARLY_ALL = 0.95
+_LARGE = 1_000_000  # numbers of a table whose memory is worth a note
+_PROGRAM = 0.33  # GB of memory of `train` on columns before it reads them (docs/log, 2026-11)
+_PER_NUMBER = 85  # bytes of memory of `train` on columns
 _FLOAT64_DIGITS = 17  # enough to distinguish any two float64 values
 
 #: Called with the activity, the bytes of input done, their total, and the rows done.
@@ -148,7 +151,9 @@ def run(
     if config.target:
         with store.scratch() as scratch:
             texts, _ = rendering.as_texts(config, scratch)
-            return replace(run(texts, store, progress, look, about), inputs=config.inputs)
+            profile = run(texts, store, progress, look, about)
+            notes = (*profile.notes, *_memory_notes(profile.numbers))
+            return replace(profile, inputs=config.inputs, notes=notes)
     specs = _specs(config.schemes)
     schemes = [scheme_of(spec) for spec in specs]
     # auto asks for a proposal, which every profile has.
@@ -178,6 +183,15 @@ def run(
         policies = propose(*first_texts(units, screening), policy)
     named = dict(zip(specs, schemes, strict=True))
     return _profile(config, counts, named, look, text=text, policies=policies, about=about)
+
+
+def _memory_notes(numbers: int) -> Iterator[str]:
+    """Yield a note on the memory that training on columns needs, if the data is large."""
+    if numbers >= _LARGE:
+        yield (
+            f"`numtok train` on the columns needs about {_PROGRAM + _PER_NUMBER * numbers / 1e9:.1f} "
+            f"GB of memory: {_PROGRAM} GB and {_PER_NUMBER} bytes per number"
+        )
 
 
 def _specs(named: Sequence[str]) -> list[str]:

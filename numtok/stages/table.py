@@ -5,6 +5,7 @@ header.
 """
 
 import hashlib
+import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -47,6 +48,7 @@ from numtok.store.store import Store
 REVISION = 3
 SPLIT = "test=0.2,validation=0.1,calibration=0.1"
 _CODE = r"^\s*[+-]?0(?:[0-9]|[xX])"  # codes such as 00037 or 0x1F
+_MAYBE_CODE = re.compile(rb"[\s,;\"][+-]?0[0-9xX]")
 
 
 def table_of(path: str, target: str, store: Store) -> Artifact:
@@ -98,7 +100,8 @@ def run(config: Config, store: Store, records: Records | None = None) -> MadeArt
         if config.path.endswith(".csv"):
             form = csv_form(data)
             notes = [note for note in (form.note, *notes) if note is not None]
-            codes = _codes(data, columns, form)
+            if _MAYBE_CODE.search(data):  # otherwise a second reading would find nothing
+                codes = _codes(data, columns, form)
         columns = replace(columns, notes=(*notes, *columns.notes, *codes))
         counts = write_columns(draft.path, columns)
         return MadeArtifact(
