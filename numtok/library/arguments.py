@@ -59,14 +59,11 @@ def as_arguments(settings: type | None = None) -> Iterator[None]:
         yield
     except PluginError:
         raise
-    except UsageError as error:
-        raise UsageError(in_python(str(error), settings)) from None
-    except DataError as error:
-        raise DataError(in_python(str(error), settings)) from None
-    except StoreError as error:
-        raise StoreError(in_python(str(error), settings)) from error
-    except TrainingFailed as error:
-        raise TrainingFailed(in_python(str(error), settings)) from error
+    except (UsageError, DataError) as error:
+        kind = UsageError if isinstance(error, UsageError) else DataError
+        raise kind(in_python(str(error), settings)) from None
+    except (StoreError, TrainingFailed) as error:
+        raise type(error)(in_python(str(error), settings)) from error
 
 
 def typed(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
@@ -161,9 +158,7 @@ def settings_of(
         }
     for name, field in declared.items():
         if name not in fields and field.required:
-            raise UsageError(
-                f"{field.argument_name} is missing: {description(_command_of(settings), field)}"
-            )
+            raise UsageError(f"{field.argument_name} is missing: {description(settings, field)}")
     return settings(**fields)
 
 
@@ -227,17 +222,12 @@ def described(settings: type) -> Callable[[Function], Function]:
             )
         ordered = sorted([*added, *own], key=_order)
         function.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
-        lines = parameters(_command_of(settings), settings)
+        lines = parameters(settings)
         lines += [line for parameter in own for line in _OWN.get(parameter.name, ())]
         function.__doc__ = _with_parameters(inspect.cleandoc(function.__doc__ or ""), lines)
         return function
 
     return describe
-
-
-def _command_of(settings: type) -> str:
-    """Return the name of the command that a class of settings belongs to."""
-    return settings.__module__.rpartition(".")[2]
 
 
 def _with_parameters(docstring: str, lines: Sequence[str]) -> str:

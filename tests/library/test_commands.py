@@ -97,7 +97,7 @@ ONLY_OF_COMMANDS = (
 
 @each(("command", "name"), SETTINGS)
 def test_parameters_are_described_for_python(command: str, name: str) -> None:
-    described = parameters.description(command, settings_in(CONFIGS[command])[name])
+    described = parameters.description(CONFIGS[command], settings_in(CONFIGS[command])[name])
     assert described.endswith((".", "...", ")")) and not re.search(ONLY_OF_COMMANDS, described)
 
 
