@@ -17,7 +17,7 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
     """
     from numtok.cli.output.comparison import print_comparison
     from numtok.cli.output.pages.write import check_page, write_page
-    from numtok.errors import NegativeVerdict
+    from numtok.evaluation.comparison.requirements import check_met
     from numtok.stages.compare import run
 
     check_page(settings.html)
@@ -28,9 +28,6 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
         from numtok.cli.output.pages.comparison import compare_page
 
         write_page(settings.html, compare_page(comparison, store.resolve), context.obj.note)
-    failed = [requirement for requirement in comparison.requirements if not requirement.met]
-    if failed:
-        messages = "; ".join(requirement.message for requirement in failed)
-        raise NegativeVerdict(f"not met: {messages}")
+    check_met(comparison.requirements)
     if format is Format.TABLE:
         context.obj.next(f"numtok diagnose {settings.reports[0]}")

@@ -23,11 +23,9 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
         print_tables(nupa.run(settings, open_store(context)), format)
         return
     from numtok.cli.output.score import print_scores
-    from numtok.errors import NegativeVerdict
+    from numtok.evaluation.comparison.requirements import check_met
     from numtok.stages.score import run
 
     scores = run(settings)
     print_scores(scores, format)
-    failed = [requirement for requirement in scores.requirements if not requirement.met]
-    if failed:
-        raise NegativeVerdict(f"not met: {'; '.join(one.message for one in failed)}")
+    check_met(scores.requirements)

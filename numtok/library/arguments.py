@@ -59,11 +59,11 @@ def as_arguments(settings: type | None = None) -> Iterator[None]:
         yield
     except PluginError:
         raise
-    except (UsageError, DataError) as error:
-        kind = UsageError if isinstance(error, UsageError) else DataError
-        raise kind(in_python(str(error), settings)) from None
-    except (StoreError, TrainingFailed) as error:
-        raise type(error)(in_python(str(error), settings)) from error
+    except (UsageError, DataError, StoreError, TrainingFailed) as error:
+        kinds = (UsageError, DataError, StoreError, TrainingFailed)
+        kind = next(kind for kind in kinds if isinstance(error, kind))
+        cause = error if kind in (StoreError, TrainingFailed) else None
+        raise kind(in_python(str(error), settings)) from cause
 
 
 def typed(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from numtok.cli.output.figures import (
@@ -31,6 +30,7 @@ from numtok.reports import LIMITS
 
 if TYPE_CHECKING:
     from numtok.evaluation.comparison.experiments import Experiment, ExperimentCosts
+    from numtok.evaluation.comparison.requirements import RequirementResult
     from numtok.evaluation.comparison.seeds import FoldStatistics, SeedStatistics
     from numtok.evaluation.comparison.tokens_to_target import TokensToTarget
     from numtok.stages.compare import Baseline, Comparison, Difference, SampleGroup, Standing
@@ -82,15 +82,11 @@ def overall_parts(comparison: "Comparison") -> Iterator[Part]:
         for one in experiments:
             costs[one.label]["invalid"] = share(one.invalid)
     heads = costs[experiments[0].label]
-    title = "costs, mean over seeds" if _several_seeds(experiments) else "costs"
+    several_seeds = any(len(experiment.seeds) > 1 for experiment in experiments)
+    title = "costs, mean over seeds" if several_seeds else "costs"
     yield _sheet(title, [*heads], experiments, lambda one: costs[one.label].values())
     yield from _tokens_to_target(comparison)
-    if comparison.requirements:
-        rows = [
-            [one.requirement, one.report, one.value, "met" if one.met else "NOT MET"]
-            for one in comparison.requirements
-        ]
-        yield Sheet("requirements", ("requirement", "report", "value", "verdict"), rows)
+    yield from requirements_sheet(comparison.requirements, "report")
     if comparison.published is not None:
         yield from published_parts(comparison.published)
 
@@ -108,10 +104,6 @@ def shown_costs(costs: "ExperimentCosts") -> dict[str, Formatted]:
     }
 
 
-def _several_seeds(experiments: "Sequence[Experiment]") -> bool:
-    return any(len(experiment.seeds) > 1 for experiment in experiments)
-
-
 def _sheet(
     title: str,
     columns: Sequence[str],
@@ -122,6 +114,17 @@ def _sheet(
     rows = [[_name(one), *cells(one)] for one in experiments]
     picks = [f"label:{one.label}" for one in experiments]
     return Sheet(title, ["experiment", *columns], rows, picks=picks)
+
+
+def requirements_sheet(results: "Sequence[RequirementResult]", what: str) -> Iterator[Sheet]:
+    """Yield a table of requirements and whether they are met, if there are any. ``what`` is the
+    heading of the reports or models that were checked."""
+    if results:
+        rows = [
+            [one.requirement, one.report, one.value, "met" if one.met else "NOT MET"]
+            for one in results
+        ]
+        yield Sheet("requirements", ("requirement", what, "value", "verdict"), rows)
 
 
 def group_sheets(
@@ -146,21 +149,21 @@ def group_sheets(
     tested = [one for one in others if _tested(part.standings[one.label])]
 
     def sheets(chosen: Sequence[str]) -> Iterator[Sheet]:
-        own = _standings(comparison, part, experiments, chosen)
+        def of_each(cell: "Callable[[Standing, str], object]") -> "Callable[[Experiment], Any]":
+            return lambda one: [cell(part.standings[one.label][key], key) for key in chosen]
+
         title = where if len(chosen) > 1 or len(metrics) == 1 else f"{chosen[0]}: {where}"
-        yield replace(own, title=title)
+        yield _standings(title, comparison, part, chosen)
         if several:
-            deviations = _columns(part, several, chosen, lambda one, _: _deviation(one.figure))
-            yield _sheet_of("standard deviation over seeds", several, chosen, deviations)
+            deviations = of_each(lambda one, _: _deviation(one.figure))
+            yield _sheet("standard deviation over seeds", chosen, several, deviations)
         if others and part.reference is not None:
-            apart = _columns(part, others, chosen, lambda one, key: _apart(one.difference, key))
-            yield _sheet_of(f"difference from {part.reference}", others, chosen, apart)
+            apart = of_each(lambda one, metric: _apart(one.difference, metric))
+            yield _sheet(f"difference from {part.reference}", chosen, others, apart)
         if tested:
             title = f"p-value of Student's t-test over seeds, against {part.reference}"
-            values = _columns(
-                part, tested, chosen, lambda one, _: one.difference and p_value(one.difference.p)
-            )
-            yield _sheet_of(title, tested, chosen, values)
+            values = of_each(lambda one, _: one.difference and p_value(one.difference.p))
+            yield _sheet(title, chosen, tested, values)
 
     together = list(sheets(metrics))
     if room is None or len(metrics) == 1 or all(sheet.narrowest <= room for sheet in together):
@@ -192,64 +195,37 @@ def _best_first(comparison: "Comparison", part: "SampleGroup") -> "list[Experime
 
 
 def _standings(
-    comparison: "Comparison",
-    part: "SampleGroup",
-    experiments: "Sequence[Experiment]",
-    metrics: Sequence[str],
+    title: str, comparison: "Comparison", part: "SampleGroup", metrics: Sequence[str]
 ) -> Sheet:
     """Return the metrics of experiments and baselines."""
+    experiments = _best_first(comparison, part)
     baselines = [one for one in part.baselines if any(name in one.figures for name in metrics)]
     headings, better = [], {}
-    columns, below = [], []
+    columns = []  # of the experiments, then the baselines
     for metric in metrics:
         figures = [part.standings[one.label][metric].figure for one in experiments]
         values = [one.figures[metric].value if metric in one.figures else None for one in baselines]
         heading, cells, rest = metric_cells(metric, figures, values)
         headings.append(heading)
         better[heading] = comparison.metrics[metric]
-        columns.append(cells)
-        below.append(rest)
+        columns.append([*cells, *rest])
+    cells_of = list(zip(*columns, strict=True))
     rows: list[list[object]] = [
-        [_name(one), *row] for one, row in zip(experiments, zip(*columns, strict=True), strict=True)
+        [_name(one), *cells] for one, cells in zip(experiments, cells_of, strict=False)
     ]
-    for title, is_limit in (("baselines:", False), (f"{LIMITS_TITLE}:", True)):
-        chosen = [i for i, one in enumerate(baselines) if (one.name in LIMITS) is is_limit]
-        if chosen:
-            rows.append([title, *("" for _ in metrics)])
-        for index in chosen:
-            baseline = baselines[index]
-            name = baseline_name(baseline) + of_some(baseline.figures, part.numbers)
-            rows.append([f"  {name}", *(column[index] for column in below)])
+    for heading, is_limit in (("baselines:", False), (f"{LIMITS_TITLE}:", True)):
+        below: list[list[object]] = [
+            [f"  {baseline_name(one)}{of_some(one.figures, part.numbers)}", *cells]
+            for one, cells in zip(baselines, cells_of[len(experiments) :], strict=True)
+            if (one.name in LIMITS) is is_limit
+        ]
+        if below:
+            rows += [[heading, *("" for _ in metrics)], *below]
     picks = [f"label:{one.label}" for one in experiments]
-    return Sheet("", ["experiment", *headings], rows, picks=picks, better=better)
+    return Sheet(title, ["experiment", *headings], rows, picks=picks, better=better)
 
 
 LIMITS_TITLE = "limits, computed from the true values"
-
-
-def _columns(
-    part: "SampleGroup",
-    experiments: "Sequence[Experiment]",
-    metrics: Sequence[str],
-    cell: "Callable[[Standing, str], object]",
-) -> list[list[object]]:
-    return [
-        [cell(part.standings[experiment.label][metric], metric) for experiment in experiments]
-        for metric in metrics
-    ]
-
-
-def _sheet_of(
-    title: str,
-    experiments: "Sequence[Experiment]",
-    headings: Sequence[str],
-    columns: Sequence[Sequence[object]],
-) -> Sheet:
-    rows = [
-        [_name(one), *row] for one, row in zip(experiments, zip(*columns, strict=True), strict=True)
-    ]
-    picks = [f"label:{one.label}" for one in experiments]
-    return Sheet(title, ["experiment", *headings], rows, picks=picks)
 
 
 def _skills(comparison: "Comparison", part: "SampleGroup") -> Iterator[Sheet]:
@@ -316,15 +292,14 @@ def legend(comparison: "Comparison") -> Iterator[str]:
         if named:
             yield f"{direction.capitalize()} is better: {', '.join(named)}."
     yield from comparison.notes
-    spreads = [
-        standing.figure
+    found = {one.name for part in comparison.parts for one in part.baselines}
+    yield from (f"{name}: {text}." for name, text in LIMITS.items() if name in found)
+    kinds = {
+        standing.figure.interval
         for part in comparison.parts
         for standings in part.standings.values()
         for standing in standings.values()
-    ]
-    limits = {one.name for part in comparison.parts for one in part.baselines} & LIMITS.keys()
-    yield from (f"{name}: {LIMITS[name]}." for name in LIMITS if name in limits)
-    kinds = {spread.interval for spread in spreads}
+    }
     if "bootstrap" in kinds:
         yield "Intervals: 95%, bootstrap over test rows and seeds."
     if "share" in kinds:
@@ -385,13 +360,9 @@ def comparison_records(comparison: "Comparison") -> Iterator[dict[str, Any]]:
         for baseline in part.baselines:
             for metric, found in baseline.figures.items():
                 if metric in comparison.metrics:
-                    row = {
-                        "kind": "baseline",
-                        "label": baseline_name(baseline),
-                        "metric": metric,
-                    }
-                    row |= {"group": comparison.group, "value": part.value, "n": found.n}
-                    yield row | ends(found)
+                    row = {"kind": "baseline", "label": baseline_name(baseline), "metric": metric}
+                    where = {"group": comparison.group, "value": part.value}
+                    yield row | where | {"n": found.n} | ends(found)
     for experiment in comparison.experiments:
         row = {"kind": "cost", "label": experiment.label, "seeds": len(experiment.seeds)}
         for what, value in {"invalid": experiment.invalid, **asdict(experiment.costs)}.items():

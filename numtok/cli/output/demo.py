@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from numtok.cli.output.figures import Formatted, duration, metric_cells, number
+from numtok.cli.output.figures import duration, metric_cells, number
 from numtok.cli.output.printing import Part, Sheet, Verbatim
 from numtok.cli.output.schemes import EXAMPLE, example_of
 from numtok.reports import LIMITS
@@ -34,7 +34,7 @@ def demo_parts(result: DemoResult) -> Iterator[Part]:
     for one, measured, error in zip(experiments, scores, errors, strict=True):
         time = (one.costs.train_seconds or 0.0) + (one.costs.eval_seconds or 0.0)
         row: list[object] = [one.label, example_of(one.scheme), number(one.costs.tokens_per_number)]
-        rows.append([*row, measured, Formatted(error.value, error.key), duration(time)])
+        rows.append([*row, measured, error.alone, duration(time)])
     rows.append(["baselines:", *[""] * 5])
     for baseline, measured, error in zip(baselines, rest, other_errors, strict=True):
         rows.append([f"  {baseline.name}", "", "", measured, error, ""])

@@ -4,7 +4,7 @@ All tables, pages and sentences use these functions. JSON and CSV keep full prec
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -67,6 +67,11 @@ class Formatted(str):
         """The interval as shown in a separate column: ``0.012 to 0.050``."""
         return " to ".join(self.ends)
 
+    @property
+    def alone(self) -> "Formatted":
+        """A copy without the interval."""
+        return Formatted(self.value, self.key)
+
     def marked(self, mark: str) -> "Formatted":
         """Return a copy with ``mark``, such as `` *``, after the number."""
         return Formatted(self.value, self.key, self.ends, mark)
@@ -102,17 +107,16 @@ def _four_digits(value: float) -> str:
     return _signed(f"{value:.4g}")
 
 
-def figure(measured: Measured | None) -> Formatted:
-    """Format a value with its interval. Both are rounded so that half the width of the interval
-    keeps two significant digits.
+def figure(cell: Measured | float | None) -> Formatted:
+    """Format a value with its interval, if it has one. Both are rounded so that half the width of
+    the interval keeps two significant digits. None is shown as ``-``.
 
     >>> from numtok.reports import Figure
     >>> str(figure(Figure(0.9691, 0.9541, 0.9812, 500))), str(figure(Figure(12080, 7239, 18622, 9)))
     ('0.969 [0.954, 0.981]', '12,100 [7,200, 18,600]')
     """
-    if measured is None or measured.value is None:
-        return Formatted("-", None)
-    return interval(measured.value, measured.low, measured.high)
+    value = _value(cell)
+    return Formatted("-", None) if value is None else interval(value, *_ends(cell))
 
 
 def interval(
@@ -219,25 +223,19 @@ def metric_cells(
     """
     kind = metric_kind(metric)
     known = [value for value in map(_value, values) if value is not None]
-    complement = (
-        kind == "score" and not score_is_plain and any(_SATURATED < value < 1 for value in known)
-    )
-    show: Callable[[Measured | float | None], Formatted] = plain_cell
-    if complement:
-        show = _complement
-    elif kind == "fraction":
-        show = percentage
+    saturated = any(_SATURATED < value < 1 for value in known)
+    complement = kind == "score" and not score_is_plain and saturated
+    show = _complement if complement else percentage if kind == "fraction" else figure
     widths = [
         high - low for low, high in map(_ends, values) if low is not None and high is not None
     ]
     half = min(filter(None, widths), default=0.0) / 2
-    beside = [_around(value, half) if isinstance(value, float) else value for value in others]
-    rest = [Formatted(cell.value, cell.key) for cell in map(show, beside)]
+    beside = [
+        _Range(value, value - half, value + half) if isinstance(value, float) else value
+        for value in others
+    ]
+    rest = [show(cell).alone for cell in beside]
     return f"{'1 - ' * complement}{metric}", [*map(show, values)], rest
-
-
-def _around(value: float, half: float) -> "_Range":
-    return _Range(value, value - half, value + half)
 
 
 class _Range(NamedTuple):
@@ -252,7 +250,7 @@ def score_cells(name: str, values: Cells) -> tuple[str, list[Formatted]]:
     known = [value for value in map(_value, values) if value is not None]
     if any(_SATURATED < value < 1 for value in known):
         return f"1 - {name}", [*map(_complement, values)]
-    return name, [*map(plain_cell, values)]
+    return name, [*map(figure, values)]
 
 
 @cache
@@ -279,12 +277,6 @@ def _ends(cell: Measured | float | None) -> tuple[float | None, float | None]:
     return (cell.low, cell.high) if isinstance(cell, Measured) else (None, None)
 
 
-def plain_cell(cell: Measured | float | None) -> Formatted:
-    """Format a value with its interval, if it has one; None is shown as ``-``."""
-    value = _value(cell)
-    return Formatted("-", None) if value is None else interval(value, *_ends(cell))
-
-
 def percentage(cell: Measured | float | None) -> Formatted:
     """Format a fraction, with or without an interval, as a percentage."""
     value, (low, high) = _value(cell), _ends(cell)
@@ -305,16 +297,13 @@ def _complement(cell: Measured | float | None) -> Formatted:
         for end in (value, high, low)
     )
     assert rest is not None
-    shown = interval(rest, least, most) if least is not None else number_of_digits(rest)
-    shown.key = value
-    return shown
-
-
-def number_of_digits(value: float) -> Formatted:
-    """Format the value of ``1 - score``. Small values have two digits, because the subtraction
-    loses the rest."""
-    text = _four_digits(value) if value > 1 - _SATURATED else compact(f"{value:.1e}")
-    return Formatted(text if value else "0", value)
+    if least is not None:
+        shown = interval(rest, least, most)
+        shown.key = value
+        return shown
+    # Small values have two digits, because the subtraction loses the rest.
+    text = _four_digits(rest) if rest > 1 - _SATURATED else compact(f"{rest:.1e}")
+    return Formatted(text if rest else "0", value)
 
 
 def amount(value: float) -> Formatted:

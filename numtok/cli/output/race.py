@@ -262,7 +262,7 @@ def accuracy_sheet(accuracy: "Sequence[AccuracyRow]") -> Sheet:
         own = f"({each.label})" if each.seed is None else f"{each.label}, seed {each.seed}"
         cells = [score, figure(each.mae), percentage(each.coverage), figure(each.width)]
         # Without the bootstrap intervals, which the report has, the table is short.
-        rows.append([own, *(Formatted(cell.value, cell.key) for cell in cells)])
+        rows.append([own, *(cell.alone for cell in cells)])
     columns = ["returned model, (baselines)", r2, "MAE", "90% coverage", "interval width"]
     return Sheet("the returned model on the test split", columns, rows)
 

@@ -109,12 +109,9 @@ def headline_metrics(report: "Report") -> list[str]:
     Metrics in :data:`_BY_RANK` come first. If a report has fewer than eight of them, others are
     added.
     """
-    names = list(report.metrics)
-    best = [name for name in _BY_RANK if name in names][:_HEADLINES]
-    chosen = {*best, *names[: max(0, _HEADLINES - len(best))]}
-    if len(chosen) < _HEADLINES:
-        chosen |= set([name for name in names if name not in chosen][: _HEADLINES - len(chosen)])
-    return [name for name in names if name in chosen]
+    ranked = dict.fromkeys([*(name for name in _BY_RANK if name in report.metrics), *report.metrics])
+    chosen = list(ranked)[:_HEADLINES]
+    return [name for name in report.metrics if name in chosen]
 
 
 def published_parts(published: "PublishedComparison") -> Iterator[Part]:
@@ -261,33 +258,28 @@ def _baselines(
 ) -> Iterator[Sheet]:
     """Yield a table of the metrics of the model and of baselines, with the skill over them, if
     there are any. The note below it names the best baseline."""
-    metrics = [
-        name
-        for name in shown
-        if name in own and any(name in baseline for baseline in baselines.values())
-    ]
+    shared = [name for name in own if any(name in baseline for baseline in baselines.values())]
+    metrics = [name for name in shown if name in shared]
     if not metrics:
         return
     rows: list[list[object]] = []
     for name in metrics:
         values = [_value(baseline, name) for baseline in baselines.values()]
         heading, (model,), cells = metric_cells(name, [own[name]], values)
-        rows.append([heading, Formatted(model.value, model.key), *cells])
+        rows.append([heading, model.alone, *cells])
     rows += [
         [f"model's skill ({name})", "", *_skills(name, own, baselines)]
         for name in PERFECT
-        if name in own and any(name in baseline for baseline in baselines.values())
+        if name in shared
     ]
-    limits = [name for name in baselines if name in LIMITS]
-    title = what
-    note = " ".join(f"{name}: {LIMITS[name]}." for name in limits)
+    note = " ".join(f"{name}: {LIMITS[name]}." for name in baselines if name in LIMITS)
     if any("skill" in str(row[0]) for row in rows):
         note = f"{note} {SKILL[:1].upper()}{SKILL[1:]}."
     if best is not None:
         note = f"{best_line(best)}\n{note}"
     numbers = _count(own)
     names = [f"{name}{of_some(baseline, numbers)}" for name, baseline in baselines.items()]
-    yield Sheet(title, ["metric", "model", *names], rows, note=note.strip())
+    yield Sheet(what, ["metric", "model", *names], rows, note=note.strip())
 
 
 def best_line(best: "BestBaseline") -> str:

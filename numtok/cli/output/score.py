@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from numtok.cli.output.comparison import requirements_sheet
 from numtok.cli.output.figures import difference, ends, metric_cells, p_value, unit_of_difference
 from numtok.cli.output.printing import Format, Part, Sheet, counted, print_result
 from numtok.evaluation.report_files import clusters_note
@@ -41,15 +42,7 @@ def _parts(scores: "AnswerScores") -> Iterator[Part]:
             yield _sheet(scores, f"{rule}: {where}", "model", own, names)
     if scores.comparisons:
         yield _comparisons(scores)
-    if scores.requirements:
-        yield Sheet(
-            "requirements",
-            ("requirement", "model", "value", "verdict"),
-            [
-                [one.requirement, one.report, one.value, "met" if one.met else "NOT MET"]
-                for one in scores.requirements
-            ],
-        )
+    yield from requirements_sheet(scores.requirements, "model")
     yield list(_legend(scores))
 
 

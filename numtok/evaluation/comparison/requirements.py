@@ -3,13 +3,13 @@
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
 import msgspec
 
-from numtok.errors import UsageError
+from numtok.errors import NegativeVerdict, UsageError
 from numtok.metrics.base import METRICS
 from numtok.registry import spec_of
 from numtok.reports import Figure
@@ -104,6 +104,12 @@ class Requirement(Limit):
         return RequirementResult(
             requirement=str(self), limit=self.limit, report=ref, value=value, met=met
         )
+
+
+def check_met(results: Iterable[RequirementResult]) -> None:
+    """Raise NegativeVerdict if a requirement is not met."""
+    if failed := [result.message for result in results if not result.met]:
+        raise NegativeVerdict(f"not met: {'; '.join(failed)}")
 
 
 def apart(value: float, limit: float) -> str:

@@ -6,6 +6,7 @@ from numtok.analysis.panels.calibration import coverage_panel
 from numtok.analysis.panels.costs import COSTS, CostPoint, cost_panel, pareto_front
 from numtok.analysis.panels.learning import Over, learning_curves, learning_panel
 from numtok.analysis.panels.numbers import SizePanel, beside_panel
+from numtok.analysis.picture import Panel
 from numtok.cli.output.pages.compared import Compared
 from numtok.cli.output.pages.page import PageChart, Section
 from numtok.cli.output.pages.parts import largest_fields
@@ -14,6 +15,14 @@ from numtok.metrics.base import Predictions
 from numtok.store.artifact import Resolve
 
 _ASIDE = 11  # pixels per experiment in the row of a field
+
+
+def chart(
+    name: str, heading: str, text: str, panel: Panel | None, *, height: int | None = None
+) -> Iterator[PageChart]:
+    """Yield a chart of a panel, or nothing if ``panel`` is None."""
+    if panel is not None:
+        yield PageChart(name=name, heading=heading, text=text, panel=panel, height=height)
 
 
 def cost_chart(
@@ -45,12 +54,11 @@ def cost_chart(
     if len(costs) < 2 or min(costs) <= 0:
         return
     panel = cost_panel(points, (COSTS[cost], metric), colours, higher=higher)
-    assert panel is not None  # there are points
     text = "On the gray line, nothing is both cheaper and better (the Pareto front)."
     front = pareto_front(points, higher=higher)
     if len(front) == 1:
         text = f"{front[0].label} is the cheapest here and has the best {metric}."
-    yield PageChart(name=name, heading=f"{metric} over {COSTS[cost]}", text=text, panel=panel)
+    yield from chart(name, f"{metric} over {COSTS[cost]}", text, panel)
 
 
 def learning_charts(
@@ -66,26 +74,19 @@ def learning_charts(
     """
     curves = learning_curves(list(evaluations.items()), resolve)
     ways: tuple[tuple[Over, str], ...] = (("seconds", "time"), ("samples", "rows read"))
+    text = "Schemes have different tokens: compare shapes of curves, not heights."
     for over, words in ways:
-        if (panel := learning_panel(curves, colours, over)) is not None:
-            text = "Schemes have different tokens: compare shapes of curves, not heights."
-            yield PageChart(
-                name=f"{name}-loss-{over}",
-                heading=f"{heading} over {words}",
-                text=text,
-                panel=panel,
-            )
+        panel = learning_panel(curves, colours, over)
+        yield from chart(f"{name}-loss-{over}", f"{heading} over {words}", text, panel)
 
 
 def size_chart(name: str, sizes: SizePanel | None) -> Iterator[PageChart]:
     """Yield a chart of errors by magnitude of the true value, or nothing if ``sizes`` is None."""
-    if sizes is not None:
-        text = (
-            "Median relative error with its quartiles, by magnitude of the true value (equal "
-            "counts). A click shows the rows of one magnitude."
-        )
-        heading, panel = "Error by magnitude", sizes.panel
-        yield PageChart(name=name, heading=heading, text=text, panel=panel, height=360)
+    text = (
+        "Median relative error with its quartiles, by magnitude of the true value (equal counts). "
+        "A click shows the rows of one magnitude."
+    )
+    yield from chart(name, "Error by magnitude", text, sizes and sizes.panel, height=360)
 
 
 def coverage_chart(
@@ -93,13 +94,12 @@ def coverage_chart(
 ) -> Iterator[PageChart]:
     """Yield a chart of the coverage of predicted intervals, or nothing if no intervals were
     predicted."""
-    if (panel := coverage_panel(answers, colours)) is not None:
-        text = (
-            "Fraction of true values within the central interval of each level. Below the gray "
-            "line the model is overconfident, above it underconfident."
-        )
-        heading = "Coverage of predicted intervals"
-        yield PageChart(name=name, heading=heading, text=text, panel=panel, height=360)
+    text = (
+        "Fraction of true values within the central interval of each level. Below the gray line "
+        "the model is overconfident, above it underconfident."
+    )
+    panel = coverage_panel(answers, colours)
+    yield from chart(name, "Coverage of predicted intervals", text, panel, height=360)
 
 
 def section(name: str, heading: str, text: str, charts: Iterable[PageChart]) -> Iterator[Section]:

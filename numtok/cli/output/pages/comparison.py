@@ -3,16 +3,13 @@ against quality, learning curves, and errors by magnitude and field."""
 
 from collections.abc import Iterator
 
-import msgspec
-
 from numtok.analysis.panels.numbers import lined_up
 from numtok.cli.output.comparison import group_sheets, legend, overall_parts
-from numtok.cli.output.pages.charts import cost_chart, error_charts, learning_charts, section
+from numtok.cli.output.pages.charts import chart, cost_chart, error_charts, learning_charts, section
 from numtok.cli.output.pages.compared import Compared
 from numtok.cli.output.pages.differences import differences_section
 from numtok.cli.output.pages.page import Page, PageChart, Section
 from numtok.cli.output.printing import Sheet
-from numtok.evaluation.comparison.experiments import Experiment
 from numtok.stages.compare import Comparison, SampleGroup
 from numtok.store.artifact import Resolve
 
@@ -79,23 +76,10 @@ def board_sections(comparison: Comparison, name: str) -> Iterator[Section]:
     Leaderboards begin with the best experiment."""
     for place, part in enumerate(comparison.parts):
         where = "" if part.value is None else f" ({comparison.group} {part.value})"
-        tables = list(group_sheets(_best_first(comparison, part), part))
+        tables = list(group_sheets(comparison, part))
         yield Section(f"{name}-{place}-board", f"Leaderboard{where}", "", tables)
-    ordered = _best_first(comparison, comparison.parts[0])
-    tables = [sheet for sheet in overall_parts(ordered) if isinstance(sheet, Sheet)]
+    tables = [sheet for sheet in overall_parts(comparison) if isinstance(sheet, Sheet)]
     yield Section(f"{name}-overall", "Settings and costs", "", tables)
-
-
-def _best_first(comparison: Comparison, part: SampleGroup) -> Comparison:
-    """Sort the experiments by the first metric."""
-    metric, better = next(iter(comparison.metrics.items()))
-
-    def rank(experiment: Experiment) -> float:
-        value = part.standings[experiment.label][metric].figure.value
-        return float("inf") if value is None else -value if better == "higher" else value
-
-    ordered = sorted(comparison.experiments, key=rank)
-    return msgspec.structs.replace(comparison, experiments=ordered)
 
 
 def _metric_charts(
@@ -104,9 +88,9 @@ def _metric_charts(
     metrics = list(comparison.metrics.items())[:_METRICS]
     for place, (metric, better) in enumerate(metrics):
         found = {label: one[metric].figure for label, one in part.standings.items()}
-        if (panel := lined_up(found, metric, "label", compared.colours)) is not None:
-            text = "" if better == "neither" else f"{better.capitalize()} is better."
-            yield PageChart(name=f"{name}-metric-{place}", heading=metric, text=text, panel=panel)
+        text = "" if better == "neither" else f"{better.capitalize()} is better."
+        panel = lined_up(found, metric, "label", compared.colours)
+        yield from chart(f"{name}-metric-{place}", metric, text, panel)
 
 
 def _cost_charts(

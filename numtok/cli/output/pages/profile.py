@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from numtok.analysis.panels.fields import VALUES, FieldPicture
+from numtok.cli.output.pages.charts import chart
 from numtok.cli.output.pages.page import Headline, Page, PageChart, Section
 from numtok.cli.output.profile import fields_sheet, schemes_sheet
 from numtok.stages.profile import Profile
@@ -52,27 +53,16 @@ def _first(profile: Profile) -> str:
 
 
 def _values(profile: Profile, pictures: Sequence[FieldPicture]) -> Iterator[Section]:
-    charts = []
+    charts: list[PageChart] = []
     for place, one in enumerate(pictures):
         text = f"Distribution of {one.numbers:,} numbers of the sample."
-        charts.append(
-            PageChart(
-                name=f"field-{place}", heading=one.field, text=text, panel=one.histogram, height=260
-            )
-        )
+        charts += chart(f"field-{place}", one.field, text, one.histogram, height=260)
         if one.grids.marks:
             text = (
                 f"The {one.distinct:,} values as each scheme reads them back, and how many remain "
                 f"distinct. Close values are drawn as one ({VALUES} parts of the axis)."
             )
-            charts.append(
-                PageChart(
-                    name=f"grid-{place}",
-                    heading="Values that schemes distinguish",
-                    text=text,
-                    panel=one.grids,
-                )
-            )
+            charts += chart(f"grid-{place}", "Values that schemes distinguish", text, one.grids)
     if charts:
         text = " ".join(_left_out(profile, pictures))
         yield Section("values", "Values and grids of schemes", text, charts)

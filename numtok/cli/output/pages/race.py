@@ -13,7 +13,7 @@ from numtok.cli.output.figures import (
     percentage,
     share,
 )
-from numtok.cli.output.pages.charts import cost_chart, error_charts, learning_charts, section
+from numtok.cli.output.pages.charts import chart, cost_chart, error_charts, learning_charts, section
 from numtok.cli.output.pages.compared import Compared
 from numtok.cli.output.pages.differences import differences_section
 from numtok.cli.output.pages.page import Headline, Page, PageChart, Part, Section
@@ -151,13 +151,9 @@ def _board(board: Leaderboard, colours: Mapping[str, int]) -> Iterator[Part]:
     yield board_sheet(board)
     yield costs_sheet(board)
     skills = {one.label: one.skill for one in board.places}
-    if (panel := lined_up(skills, _SKILL, "label", colours)) is not None:
-        yield PageChart(
-            name="skill",
-            heading="Skill over the median",
-            text="Higher is better. Baselines are gray.",
-            panel=panel,
-        )
+    panel = lined_up(skills, _SKILL, "label", colours)
+    text = "Higher is better. Baselines are gray."
+    yield from chart("skill", "Skill over the median", text, panel)
     # One row per field, since there may be many, for the models and the best baseline.
     shown = [one for one in board.places if one.is_model or one.label == board.baseline]
     rows = [[field, *(one.errors[field] for one in shown)] for field in board.fields]

@@ -17,14 +17,19 @@ from numtok.analysis.panels.rows import (
 )
 from numtok.arrays import Ints
 from numtok.cli.output.figures import metric_cells, number, share
-from numtok.cli.output.pages.charts import coverage_chart, learning_charts, section, size_chart
+from numtok.cli.output.pages.charts import (
+    chart,
+    coverage_chart,
+    learning_charts,
+    section,
+    size_chart,
+)
 from numtok.cli.output.pages.page import (
     Headline,
     HeldRow,
     Page,
     PageCell,
     PageChart,
-    Part,
     RowList,
     Section,
 )
@@ -123,19 +128,13 @@ def _of_numbers(evaluation: Evaluation, resolve: Resolve) -> Iterator[Section]:
     sizes = size_panel({label: answers}, colours)
     beyond = f" {truth.beyond:,} beyond the axis are drawn at its edge." * bool(truth.beyond)
     band = " The orange band is the median 90% interval predicted." * truth.banded
-    parts: list[Part] = [
-        PageChart(
-            name="truth",
-            heading="Predicted against true",
-            text=f"Darker cells hold more of the {len(answers.truth):,} predictions; dots are the "
-            f"{len(held.rows):,} rows that this page holds. On the gray line, "
-            "predictions equal the true values."
-            f"{band}{beyond} A click on a dot or a cell shows its rows below.",
-            panel=truth.panel,
-        )
-    ]
-    parts += size_chart("size", sizes)
-    yield Section("predictions", "How far off predictions are", "", parts)
+    text = (
+        f"Darker cells hold more of the {len(answers.truth):,} predictions; dots are the "
+        f"{len(held.rows):,} rows that this page holds. On the gray line, predictions equal the "
+        f"true values.{band}{beyond} A click on a dot or a cell shows its rows below."
+    )
+    off = [*chart("truth", "Predicted against true", text, truth.panel), *size_chart("size", sizes)]
+    yield Section("predictions", "How far off predictions are", "", off)
     each = "One dot per part, with its 95% interval."
     yield from section("fields", "Errors by field and group", each, _fields(report))
     sure = [*_pit_chart(answers), *coverage_chart("coverage", {label: answers}, colours)]
@@ -148,14 +147,12 @@ def _of_numbers(evaluation: Evaluation, resolve: Resolve) -> Iterator[Section]:
 
 
 def _pit_chart(answers: Predictions) -> Iterator[PageChart]:
-    if (panel := pit_panel(answers)) is not None:
-        text = (
-            "Predicted probability of the true value or less. Calibrated predictions are flat, "
-            "within the gray band. A hump means that intervals are too wide, high ends that they "
-            "are too narrow."
-        )
-        heading = "Are probabilities calibrated?"
-        yield PageChart(name="pit", heading=heading, text=text, panel=panel, height=360)
+    text = (
+        "Predicted probability of the true value or less. Calibrated predictions are flat, within "
+        "the gray band. A hump means that intervals are too wide, high ends that they are too "
+        "narrow."
+    )
+    return chart("pit", "Are probabilities calibrated?", text, pit_panel(answers), height=360)
 
 
 def _fields(report: Report) -> Iterator[PageChart]:
