@@ -2,7 +2,9 @@
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from msgspec.structs import asdict
 
 from numtok.cli.output.figures import (
     Formatted,
@@ -22,18 +24,15 @@ from numtok.cli.output.printing import (
     Sheet,
     counted,
     print_result,
+    requirements_sheet,
     table_width,
 )
 from numtok.cli.output.report import PERFECT, SKILL, of_some, published_parts, skill
-from numtok.evaluation.comparison.experiments import option_of
+from numtok.evaluation.comparison.experiments import Experiment, ExperimentCosts, option_of
+from numtok.evaluation.comparison.seeds import FoldStatistics, SeedStatistics
+from numtok.evaluation.comparison.tokens_to_target import TokensToTarget
 from numtok.reports import LIMITS
-
-if TYPE_CHECKING:
-    from numtok.evaluation.comparison.experiments import Experiment, ExperimentCosts
-    from numtok.evaluation.comparison.requirements import RequirementResult
-    from numtok.evaluation.comparison.seeds import FoldStatistics, SeedStatistics
-    from numtok.evaluation.comparison.tokens_to_target import TokensToTarget
-    from numtok.stages.compare import Baseline, Comparison, Difference, SampleGroup, Standing
+from numtok.stages.compare import Baseline, Comparison, Difference, SampleGroup, Standing
 
 #: Columns of CSV.
 COLUMNS = ("kind", "label", "metric", "figure", "group", "value", "n", "low", "high", "interval",
@@ -41,14 +40,14 @@ COLUMNS = ("kind", "label", "metric", "figure", "group", "value", "n", "low", "h
            "better", "significant", "p")  # fmt: skip
 
 
-def print_comparison(comparison: "Comparison", format: Format) -> None:
+def print_comparison(comparison: Comparison, format: Format) -> None:
     """Print a comparison on stdout. CSV has one row per value; JSON contains everything."""
     records = comparison_records(comparison)
     room = table_width(sys.stdout) if format is Format.TABLE else None
     print_result(format, comparison, COLUMNS, records, comparison_parts(comparison, room))
 
 
-def comparison_parts(comparison: "Comparison", room: int | None = None) -> Iterator[Part]:
+def comparison_parts(comparison: Comparison, room: int | None = None) -> Iterator[Part]:
     """Yield the tables of a comparison, and sentences that explain the tables.
 
     If the metrics do not fit side by side in ``room`` characters, each metric has its own
@@ -60,7 +59,7 @@ def comparison_parts(comparison: "Comparison", room: int | None = None) -> Itera
     yield from overall_parts(comparison)
 
 
-def overall_parts(comparison: "Comparison") -> Iterator[Part]:
+def overall_parts(comparison: Comparison) -> Iterator[Part]:
     """Yield the tables that do not depend on groups: settings that differ, costs, requirements, and
     published values."""
     experiments = _best_first(comparison, comparison.parts[0])
@@ -72,7 +71,7 @@ def overall_parts(comparison: "Comparison") -> Iterator[Part]:
     ]
     if keys:
 
-        def settings(experiment: "Experiment") -> list[str]:
+        def settings(experiment: Experiment) -> list[str]:
             return [experiment.settings[key] for key in keys]
 
         headings = [option_of(key) for key in keys]
@@ -91,7 +90,7 @@ def overall_parts(comparison: "Comparison") -> Iterator[Part]:
         yield from published_parts(comparison.published)
 
 
-def shown_costs(costs: "ExperimentCosts") -> dict[str, Formatted]:
+def shown_costs(costs: ExperimentCosts) -> dict[str, Formatted]:
     """Return the costs of an experiment (mean over seeds), keyed by column heading."""
     return {
         "examples": amount(costs.samples),
@@ -107,8 +106,8 @@ def shown_costs(costs: "ExperimentCosts") -> dict[str, Formatted]:
 def _sheet(
     title: str,
     columns: Sequence[str],
-    experiments: "Sequence[Experiment]",
-    cells: "Callable[[Experiment], Iterable[object]]",
+    experiments: Sequence[Experiment],
+    cells: Callable[[Experiment], Iterable[object]],
 ) -> Sheet:
     """Return a table with one row per experiment."""
     rows = [[_name(one), *cells(one)] for one in experiments]
@@ -116,19 +115,8 @@ def _sheet(
     return Sheet(title, ["experiment", *columns], rows, picks=picks)
 
 
-def requirements_sheet(results: "Sequence[RequirementResult]", what: str) -> Iterator[Sheet]:
-    """Yield a table of requirements and whether they are met, if there are any. ``what`` is the
-    heading of the reports or models that were checked."""
-    if results:
-        rows = [
-            [one.requirement, one.report, one.value, "met" if one.met else "NOT MET"]
-            for one in results
-        ]
-        yield Sheet("requirements", ("requirement", what, "value", "verdict"), rows)
-
-
 def group_sheets(
-    comparison: "Comparison", part: "SampleGroup", room: int | None = None
+    comparison: Comparison, part: SampleGroup, room: int | None = None
 ) -> Iterator[Sheet]:
     """Yield the tables for one group of samples, or for all samples: metrics and baselines,
     differences from the reference, and skill.
@@ -149,7 +137,7 @@ def group_sheets(
     tested = [one for one in others if _tested(part.standings[one.label])]
 
     def sheets(chosen: Sequence[str]) -> Iterator[Sheet]:
-        def of_each(cell: "Callable[[Standing, str], object]") -> "Callable[[Experiment], Any]":
+        def of_each(cell: Callable[[Standing, str], object]) -> Callable[[Experiment], Any]:
             return lambda one: [cell(part.standings[one.label][key], key) for key in chosen]
 
         title = where if len(chosen) > 1 or len(metrics) == 1 else f"{chosen[0]}: {where}"
@@ -180,14 +168,14 @@ def group_sheets(
         )
 
 
-def _best_first(comparison: "Comparison", part: "SampleGroup") -> "list[Experiment]":
+def _best_first(comparison: Comparison, part: SampleGroup) -> list[Experiment]:
     """Return the experiments sorted by the first metric; experiments without it come last."""
     metric, better = next(iter(comparison.metrics.items()))
     if better == "neither":
         return list(comparison.experiments)
     sign = -1 if better == "higher" else 1
 
-    def rank(experiment: "Experiment") -> tuple[bool, float]:
+    def rank(experiment: Experiment) -> tuple[bool, float]:
         value = part.standings[experiment.label][metric].figure.value
         return value is None, 0.0 if value is None else sign * value
 
@@ -195,7 +183,7 @@ def _best_first(comparison: "Comparison", part: "SampleGroup") -> "list[Experime
 
 
 def _standings(
-    title: str, comparison: "Comparison", part: "SampleGroup", metrics: Sequence[str]
+    title: str, comparison: Comparison, part: SampleGroup, metrics: Sequence[str]
 ) -> Sheet:
     """Return the metrics of experiments and baselines."""
     experiments = _best_first(comparison, part)
@@ -228,7 +216,7 @@ def _standings(
 LIMITS_TITLE = "limits, computed from the true values"
 
 
-def _skills(comparison: "Comparison", part: "SampleGroup") -> Iterator[Sheet]:
+def _skills(comparison: Comparison, part: SampleGroup) -> Iterator[Sheet]:
     """Yield a table of the skill over each baseline, by the first metric that has a skill.
 
     Limits do not count as baselines: they are computed from the true values.
@@ -244,7 +232,7 @@ def _skills(comparison: "Comparison", part: "SampleGroup") -> Iterator[Sheet]:
     if not baselines:
         return
 
-    def skills(experiment: "Experiment") -> list[Formatted]:
+    def skills(experiment: Experiment) -> list[Formatted]:
         own = part.standings[experiment.label][metric].figure.value
         return [skill(metric, own, baseline.figures[metric]) for baseline in baselines]
 
@@ -253,16 +241,16 @@ def _skills(comparison: "Comparison", part: "SampleGroup") -> Iterator[Sheet]:
     yield _sheet(title, [*map(baseline_name, baselines)], experiments, skills)
 
 
-def _name(experiment: "Experiment") -> str:
+def _name(experiment: Experiment) -> str:
     seeds = len(experiment.seeds)
     return experiment.label if seeds == 1 else f"{experiment.label} ({seeds} seeds)"
 
 
-def _deviation(statistics: "SeedStatistics") -> float | None:
+def _deviation(statistics: SeedStatistics) -> float | None:
     return None if statistics.deviation is None else two_digits(statistics.deviation)
 
 
-def deviating(statistics: "FoldStatistics") -> Formatted:
+def deviating(statistics: FoldStatistics) -> Formatted:
     """Format a mean over folds or data sets with its standard deviation: ``0.8812 ± 0.023``."""
     if statistics.mean is None or statistics.deviation is None:
         return Formatted("-", statistics.mean)
@@ -271,20 +259,20 @@ def deviating(statistics: "FoldStatistics") -> Formatted:
     )
 
 
-def _tested(standings: "Mapping[str, Standing]") -> bool:
+def _tested(standings: Mapping[str, Standing]) -> bool:
     return any(
         standing.difference and standing.difference.p is not None for standing in standings.values()
     )
 
 
-def _apart(measured: "Difference | None", metric: str) -> Formatted:
+def _apart(measured: Difference | None, metric: str) -> Formatted:
     """Format a difference, with a mark if it is significant."""
     significant = measured is not None and measured.significant
     shown = difference(measured, metric, apart=significant)
     return shown.marked(" *") if significant else shown
 
 
-def legend(comparison: "Comparison") -> Iterator[str]:
+def legend(comparison: Comparison) -> Iterator[str]:
     """Yield sentences that explain a comparison: whether higher or lower values are better, how
     intervals and tests are computed, and other notes."""
     for direction in ("higher", "lower"):
@@ -318,7 +306,7 @@ def legend(comparison: "Comparison") -> Iterator[str]:
         )
 
 
-def _tokens_to_target(comparison: "Comparison") -> Iterator[Sheet]:
+def _tokens_to_target(comparison: Comparison) -> Iterator[Sheet]:
     """Yield one table of all levels, each with a heading."""
     rows = []
     for level in dict.fromkeys(target.level for target in comparison.tokens_to_target):
@@ -333,7 +321,7 @@ def _tokens_to_target(comparison: "Comparison") -> Iterator[Sheet]:
         yield Sheet("training tokens until the validation split reached", columns, rows)
 
 
-def _reached(target: "TokensToTarget") -> tuple[str, str, str, str]:
+def _reached(target: TokensToTarget) -> tuple[str, str, str, str]:
     if target.tokens is None:
         return "not logged", "-", "-", "-"
     known = [tokens for tokens in target.tokens if tokens is not None]
@@ -342,10 +330,8 @@ def _reached(target: "TokensToTarget") -> tuple[str, str, str, str]:
     return f"{len(known)} of {len(target.tokens)}", mean, least, most
 
 
-def comparison_records(comparison: "Comparison") -> Iterator[dict[str, Any]]:
+def comparison_records(comparison: Comparison) -> Iterator[dict[str, Any]]:
     """Yield the CSV rows of a comparison, one per value."""
-    from msgspec.structs import asdict
-
     row: dict[str, Any]
     for part in comparison.parts:
         where = {"group": comparison.group, "value": part.value}
@@ -377,18 +363,18 @@ def comparison_records(comparison: "Comparison") -> Iterator[dict[str, Any]]:
             yield row | {"metric": beside.metric} | printed
 
 
-def _measured(statistics: "SeedStatistics") -> dict[str, Any]:
+def _measured(statistics: SeedStatistics) -> dict[str, Any]:
     own = {"n": statistics.n, "interval": statistics.interval, "deviation": statistics.deviation}
     return ends(statistics) | own | {"seeds": statistics.seeds}
 
 
-def averaged(over: "FoldStatistics") -> dict[str, Any]:
+def averaged(over: FoldStatistics) -> dict[str, Any]:
     """Return the CSV cells for a mean over folds or data sets, with its standard deviation and
     count."""
     return {"figure": over.mean, "n": over.count, "deviation": over.deviation}
 
 
-def _differing(reference: str | None, apart: "Difference | None") -> dict[str, Any]:
+def _differing(reference: str | None, apart: Difference | None) -> dict[str, Any]:
     if apart is None:
         return {}
     interval = {"difference_low": apart.low, "difference_high": apart.high}
@@ -396,6 +382,6 @@ def _differing(reference: str | None, apart: "Difference | None") -> dict[str, A
     return {"reference": reference, "difference": apart.value} | interval | verdict
 
 
-def baseline_name(baseline: "Baseline") -> str:
+def baseline_name(baseline: Baseline) -> str:
     """Return the name of a baseline, with the schemes that it was computed for in parentheses."""
     return f"{baseline.name} ({', '.join(baseline.schemes)})" if baseline.schemes else baseline.name

@@ -1,13 +1,11 @@
 """Prints error analyses: the wrong parts of numbers, and numbers that are predicted too often."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numtok.cli.output.figures import Formatted, ends, number, percentage, share
 from numtok.cli.output.printing import Format, Part, Sheet, print_result
-
-if TYPE_CHECKING:
-    from numtok.stages.errors import ErrorAnalysis, NumberFrequency
+from numtok.stages.errors import ErrorAnalysis, NumberFrequency
 
 _COLUMNS = ("kind", "label", "of", "figure", "low", "high", "true", "by_chance", "independent",
             "of_squares", "reference")  # fmt: skip
@@ -19,12 +17,12 @@ _LEGEND = (
 )
 
 
-def print_errors(analysis: "ErrorAnalysis", format: Format) -> None:
+def print_errors(analysis: ErrorAnalysis, format: Format) -> None:
     """Print an error analysis on stdout. CSV has one row per value; JSON contains everything."""
     print_result(format, analysis, _COLUMNS, _records(analysis), _parts(analysis))
 
 
-def _parts(found: "ErrorAnalysis") -> Iterator[Part]:
+def _parts(found: ErrorAnalysis) -> Iterator[Part]:
     yield Sheet(
         "what is wrong: one part only, several, or not a number",
         ["report", "wrong", "of all", "of squares"],
@@ -63,7 +61,7 @@ def _parts(found: "ErrorAnalysis") -> Iterator[Part]:
     yield [_LEGEND]
 
 
-def _frequencies(title: str, sizes: "list[tuple[str, NumberFrequency]]") -> Sheet:
+def _frequencies(title: str, sizes: list[tuple[str, NumberFrequency]]) -> Sheet:
     columns = ["report", "number", "true", "predicted", "unrelated", "of squares"]
     rows = []
     for label, size in sizes:
@@ -77,7 +75,7 @@ def _percent(value: float | None) -> Formatted:
     return share(value if value is None or value > 1e-5 else 0.0)
 
 
-def _records(analysis: "ErrorAnalysis") -> Iterator[dict[str, Any]]:
+def _records(analysis: ErrorAnalysis) -> Iterator[dict[str, Any]]:
     for one in analysis.errors:
         label = {"label": one.label}
         for error in one.errors:

@@ -1,17 +1,14 @@
 """Prints how schemes write a number."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from numtok.cli.output.printing import Format, print_parts, print_table
-
-if TYPE_CHECKING:
-    from numtok.stages.explain import ExplainedNumber
+from numtok.stages.explain import ExplainedNumber
 
 _COLUMNS = ("scheme", "tokens", "channel", "count", "read back", "relative error", "note")
 
 
-def print_explained(number: str, written: "Sequence[ExplainedNumber]", format: Format) -> None:
+def print_explained(number: str, written: Sequence[ExplainedNumber], format: Format) -> None:
     """Print how schemes write a number: one table grouped by kind of scheme, or one row per scheme
     in CSV, JSON and Markdown."""
     if format is Format.TABLE:

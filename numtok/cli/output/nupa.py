@@ -1,14 +1,12 @@
 """Prints tables of NUPA scores: means, and exact match by digits, by group of tasks and by task."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from numtok.analysis.nupa_tables import AnswerGroup
 from numtok.cli.output.figures import ends
 from numtok.cli.output.printing import Format, Part, Sheet, print_result
-
-if TYPE_CHECKING:
-    from numtok.analysis.nupa_tables import AnswerGroup
-    from numtok.stages.nupa import NupaScores
+from numtok.stages.nupa import NupaScores
 
 _COLUMNS = ("table", "of", "measure", "n", "figure", "low", "high")
 _LEGEND = (
@@ -18,12 +16,12 @@ _LEGEND = (
 )
 
 
-def print_tables(scores: "NupaScores", format: Format) -> None:
+def print_tables(scores: NupaScores, format: Format) -> None:
     """Print NUPA scores on stdout. CSV has one row per value; JSON contains everything."""
     print_result(format, scores, _COLUMNS, _records(scores), _parts(scores))
 
 
-def _parts(scores: "NupaScores") -> Iterator[Part]:
+def _parts(scores: NupaScores) -> Iterator[Part]:
     every = scores.tables
     yield Sheet(
         f"{scores.n:,} answers of {scores.ref}, extracted by the rule {scores.rule}",
@@ -44,12 +42,12 @@ def _parts(scores: "NupaScores") -> Iterator[Part]:
     yield [_LEGEND, *scores.notes]
 
 
-def _groups(title: str, label: str, groups: "list[AnswerGroup]") -> Sheet:
+def _groups(title: str, label: str, groups: list[AnswerGroup]) -> Sheet:
     rows = [[group.name, group.n, *group.means.values()] for group in groups]
     return Sheet(title, [label, "n", *groups[0].means], rows)
 
 
-def _records(scores: "NupaScores") -> Iterator[dict[str, Any]]:
+def _records(scores: NupaScores) -> Iterator[dict[str, Any]]:
     every = scores.tables
     for mean in every.means:
         means = {"answers": mean.micro, "tasks": mean.of_tasks, "strata": mean.of_strata}

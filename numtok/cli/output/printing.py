@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TextIO
@@ -15,6 +15,7 @@ from numtok.cli.output.figures import Formatted, Measured, figure, number
 from numtok.cli.output.layout import TableColumn, columns_of, width_below, width_of
 
 if TYPE_CHECKING:
+    from numtok.evaluation.comparison.requirements import RequirementResult
     from numtok.store.artifact import Artifact
 
 SCHEMA = 1  # version of the JSON output
@@ -357,6 +358,17 @@ def count_rows(counts: Mapping[str, int]) -> list[tuple[str, object]]:
         if not key.startswith("rows")
     ]
     return [*every, *rows_by_split(counts), *others]
+
+
+def requirements_sheet(results: "Sequence[RequirementResult]", what: str) -> Iterator[Sheet]:
+    """Yield a table of requirements and whether they are met, if there are any. ``what`` is the
+    heading of the reports or models that were checked."""
+    if results:
+        rows = [
+            [one.requirement, one.report, one.value, "met" if one.met else "NOT MET"]
+            for one in results
+        ]
+        yield Sheet("requirements", ("requirement", what, "value", "verdict"), rows)
 
 
 def human(cell: object) -> str:

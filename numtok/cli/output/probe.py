@@ -1,22 +1,26 @@
 """Prints probes: the model, the input and the results."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import msgspec
+
+from numtok.analysis.probing.probe_records import (
+    Along,
+    Confidence,
+    Embedding,
+    LoadedProbe,
+    ProbeCurves,
+)
 from numtok.cli.output.figures import number, percentage, share
 from numtok.cli.output.printing import Format, Part, Sheet, print_result
-
-if TYPE_CHECKING:
-    from numtok.analysis.probing.probe_records import Along, Embedding, LoadedProbe
 
 Rows = list[tuple[str, object]]
 _SHOWN = 13  # points of a curve in its table
 
 
-def print_probe(probed: "LoadedProbe", format: Format, *, quiet: bool = False) -> None:
+def print_probe(probed: LoadedProbe, format: Format, *, quiet: bool = False) -> None:
     """Print a probe and its REF; CSV has one row per value, and JSON contains the whole summary."""
-    import msgspec
-
     records = _records("", msgspec.to_builtins(probed.probe.found))
     whole = {"ref": probed.ref, "probe": probed.probe}
     columns = ("figure", "value", "low", "high")
@@ -24,9 +28,7 @@ def print_probe(probed: "LoadedProbe", format: Format, *, quiet: bool = False) -
     print_result(format, whole, columns, records, parts, made=probed.ref, quiet=quiet)
 
 
-def _parts(probed: "LoadedProbe") -> Iterator[Part]:
-    from numtok.analysis.probing.probe_records import Along, Confidence, Embedding, ProbeCurves
-
+def _parts(probed: LoadedProbe) -> Iterator[Part]:
     probe, found = probed.probe, probed.probe.found
     head = [f"probe {probed.ref}: {probe.scheme}, seed {probe.seed}", f"model {probe.model}"]
     if isinstance(found, Along | Embedding | Confidence):
@@ -72,7 +74,7 @@ def _pairs(title: str, rows: Rows) -> Sheet:
     return Sheet(title, ("item", "value"), rows)
 
 
-def _along(curve: "Along") -> Iterator[Sheet]:
+def _along(curve: Along) -> Iterator[Sheet]:
     yield _pairs("continuity, with 95% intervals", list(_continuity(curve)))
     if curve.repeated is not None:
         baseline = "true values" if curve.number is None else "evenly spaced"
@@ -96,7 +98,7 @@ def _along(curve: "Along") -> Iterator[Sheet]:
         yield Sheet(title, ("number", "largest probability"), top)
 
 
-def _continuity(curve: "Along") -> Iterator[tuple[str, object]]:
+def _continuity(curve: Along) -> Iterator[tuple[str, object]]:
     yield "different predictions", f"{curve.distinct:,}"
     yield f"  with {curve.digits} digits", f"{curve.distinct_rounded:,}"
     yield "invalid predictions", percentage(curve.invalid)
@@ -120,7 +122,7 @@ def _continuity(curve: "Along") -> Iterator[tuple[str, object]]:
         yield "  upper end", ends.still_high
 
 
-def _embedding(embedding: "Embedding") -> Rows:
+def _embedding(embedding: Embedding) -> Rows:
     rows: Rows = []
     if embedding.formula is not None:
         rows += [

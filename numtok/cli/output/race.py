@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+from msgspec.structs import asdict
+
 from numtok.cli.output.figures import (
     Formatted,
     amount,
@@ -29,15 +31,14 @@ from numtok.cli.output.printing import (
 )
 from numtok.cli.output.progress import Drawing
 from numtok.evaluation.report_files import clusters_note
+from numtok.sweeps.race.accuracy import AccuracyRow
+from numtok.sweeps.race.leaderboard import Contestant, Leaderboard
+from numtok.sweeps.race.plan import CandidateState, RaceProgress
+from numtok.sweeps.race.race import RaceResult
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.live import Live
-
-    from numtok.sweeps.race.accuracy import AccuracyRow
-    from numtok.sweeps.race.leaderboard import Contestant, Leaderboard
-    from numtok.sweeps.race.plan import CandidateState, RaceProgress
-    from numtok.sweeps.race.race import RaceResult
 
 _MINUTE = 60.0
 _AROUND = 6  # lines of the terminal above and below the table
@@ -80,12 +81,12 @@ class Watching(Drawing):
         if self._ticking.ident is not None:  # it was started
             self._ticking.join()
 
-    def __call__(self, update: "RaceProgress") -> None:
+    def __call__(self, update: RaceProgress) -> None:
         self._last = update
         if update.line:
             self.say(one_line(update.line))
 
-    def introduce(self, result: "RaceResult") -> None:
+    def introduce(self, result: RaceResult) -> None:
         """Print the lines of :func:`introduction` before training starts."""
         for line in introduction(result):
             for folded in textwrap.wrap(
@@ -116,7 +117,7 @@ class Watching(Drawing):
         return Group(head, standings_table(self._last, console.height - _AROUND))
 
 
-def standings_table(update: "RaceProgress", rows: int) -> "RenderableType":
+def standings_table(update: RaceProgress, rows: int) -> "RenderableType":
     """Return the live table of candidates, best first, with at most ``rows`` rows."""
     from rich import box
     from rich.table import Table
@@ -132,7 +133,7 @@ def standings_table(update: "RaceProgress", rows: int) -> "RenderableType":
     return table
 
 
-def _in_order(standings: "Sequence[CandidateState]") -> "list[CandidateState]":
+def _in_order(standings: Sequence[CandidateState]) -> list[CandidateState]:
     """Return the candidates, best first; eliminated and failed candidates come last."""
     out = ("out", "failed")
     return sorted(standings, key=lambda one: (one.state in out, -_known(one.skill)))
@@ -142,7 +143,7 @@ def _known(skill: float | None) -> float:
     return -2.0 if skill is None else skill
 
 
-def summary(update: "RaceProgress") -> str:
+def summary(update: RaceProgress) -> str:
     """Return the progress as one line: ``round 1 of 3, 5 of 18; best so far xval, 0.412``."""
     shown = update.doing
     if update.total:
@@ -152,7 +153,7 @@ def summary(update: "RaceProgress") -> str:
     return shown
 
 
-def introduction(result: "RaceResult") -> list[str]:
+def introduction(result: RaceResult) -> list[str]:
     """Return the lines to print before training: data, candidates, unsuitable schemes and
     why they are unsuitable, and rounds."""
     train, validation, test = (f"{rows:,}" for rows in result.rows)
@@ -188,7 +189,7 @@ def _about(seconds: float) -> str:
     return duration(float(f"{seconds:.2g}"))
 
 
-def _verdicts(result: "RaceResult", takes_part: bool) -> Iterator[str]:
+def _verdicts(result: RaceResult, takes_part: bool) -> Iterator[str]:
     """Yield one line per reason, with the schemes it applies to."""
     alike: dict[str, list[str]] = {}
     for one in result.verdicts:
@@ -204,7 +205,7 @@ def _verdicts(result: "RaceResult", takes_part: bool) -> Iterator[str]:
 _COLUMNS = ("kind", "label", "metric", "figure", "field", "low", "high", "n", "tied")
 
 
-def print_race(result: "RaceResult", format: Format, quiet: bool) -> None:
+def print_race(result: RaceResult, format: Format, quiet: bool) -> None:
     """Print the result of a race, and the REF of the chosen model."""
     if format is Format.TABLE and result.leaderboard is None:
         return  # a dry run has printed its introduction
@@ -212,7 +213,7 @@ def print_race(result: "RaceResult", format: Format, quiet: bool) -> None:
     print_result(format, result, _COLUMNS, records, parts, made=result.model, quiet=quiet)
 
 
-def _parts(result: "RaceResult", format: Format) -> Iterator[Part]:
+def _parts(result: RaceResult, format: Format) -> Iterator[Part]:
     if format is Format.MD:
         yield Verbatim(f"- {line.strip()}" for line in introduction(result))
     if (board := result.leaderboard) is None:
@@ -238,7 +239,7 @@ def _parts(result: "RaceResult", format: Format) -> Iterator[Part]:
     )
 
 
-def board_sheet(board: "Leaderboard") -> Sheet:
+def board_sheet(board: Leaderboard) -> Sheet:
     """Return the leaderboard: a table of the skill of last-round candidates and baselines."""
     skill, skills = score_cells("skill", [contestant.skill for contestant in board.places])
     over, over_baseline = score_cells(
@@ -254,7 +255,7 @@ def board_sheet(board: "Leaderboard") -> Sheet:
     return Sheet(title, columns, rows, picks=picks, better={skill: "higher"})
 
 
-def accuracy_sheet(accuracy: "Sequence[AccuracyRow]") -> Sheet:
+def accuracy_sheet(accuracy: Sequence[AccuracyRow]) -> Sheet:
     """Return a table of R2, error and intervals of the returned model and the best baselines."""
     r2, scores = score_cells("R2", [each.r2 for each in accuracy])
     rows = []
@@ -267,7 +268,7 @@ def accuracy_sheet(accuracy: "Sequence[AccuracyRow]") -> Sheet:
     return Sheet("the returned model on the test split", columns, rows)
 
 
-def costs_sheet(board: "Leaderboard") -> Sheet:
+def costs_sheet(board: Leaderboard) -> Sheet:
     """Return a table of costs for the models in the last round."""
     heads = ["candidate", "tokens/number", "params", "steps", "learning rate", "training"]
     heads.append("time per 1,000 predictions")
@@ -291,25 +292,25 @@ def costs_sheet(board: "Leaderboard") -> Sheet:
     return Sheet("costs, mean over seeds", heads, rows, picks=picks)
 
 
-def _largest(board: "Leaderboard") -> "list[str]":
+def _largest(board: Leaderboard) -> list[str]:
     """Return the fields with the most numbers, at most twelve, in the order of the leaderboard."""
     errors = board.place(board.winner).errors
     kept = sorted(board.fields, key=lambda field: -errors[field].n)[:_MOST_FIELDS]
     return [field for field in board.fields if field in kept]
 
 
-def _behind(contestant: "Contestant") -> Formatted | str:
+def _behind(contestant: Contestant) -> Formatted | str:
     if contestant.behind is None:
         return ""
     behind = figure(contestant.behind)
     return behind.marked(" tie") if contestant.tied else behind
 
 
-def _invalid(contestant: "Contestant") -> Formatted | None:
+def _invalid(contestant: Contestant) -> Formatted | None:
     return share(contestant.invalid.value) if contestant.is_model else None
 
 
-def name_of(contestant: "Contestant", board: "Leaderboard") -> str:
+def name_of(contestant: Contestant, board: Leaderboard) -> str:
     """Return the label of a contestant, marked with ``*`` if it is the winner, and in
     parentheses if it is a baseline."""
     if not contestant.is_model:
@@ -317,7 +318,7 @@ def name_of(contestant: "Contestant", board: "Leaderboard") -> str:
     return f"{contestant.label} *" if contestant.label == board.winner else contestant.label
 
 
-def legend(result: "RaceResult", board: "Leaderboard") -> list[str]:
+def legend(result: RaceResult, board: Leaderboard) -> list[str]:
     """Return sentences that explain the columns of the leaderboard, followed by notes."""
     lines = [
         "Skill = 1 - MAE / MAE of always predicting the median, averaged over fields (each "
@@ -334,7 +335,7 @@ def legend(result: "RaceResult", board: "Leaderboard") -> list[str]:
     return [*lines, *_remarks(result, board)]
 
 
-def _remarks(result: "RaceResult", board: "Leaderboard") -> Iterator[str]:
+def _remarks(result: RaceResult, board: Leaderboard) -> Iterator[str]:
     """Yield notes on numbers that are not scored and on runs that failed."""
     yield from board.notes
     scored = board.place(board.winner).skill.n
@@ -349,7 +350,7 @@ def _remarks(result: "RaceResult", board: "Leaderboard") -> Iterator[str]:
     yield from (f"{label} failed: {problem}" for label, problem in result.failed.items())
 
 
-def _records(result: "RaceResult") -> Iterator[dict[str, Any]]:
+def _records(result: RaceResult) -> Iterator[dict[str, Any]]:
     row: dict[str, Any]
     units = {each.label: each.unit for each in result.planned.candidates} if result.planned else {}
     for place, one in enumerate(result.rounds, 1):
@@ -375,8 +376,6 @@ def _records(result: "RaceResult") -> Iterator[dict[str, Any]]:
         for field, error in each.errors.items():
             yield row | {"metric": "mae", "field": field, "n": error.n} | ends(error)
         if each.costs is not None:
-            from msgspec.structs import asdict
-
             for what, value in asdict(each.costs).items():
                 row = {"kind": "cost", "label": each.label}
                 yield row | {"metric": what.replace("_", "-"), "figure": value}

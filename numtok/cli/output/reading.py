@@ -1,17 +1,15 @@
 """Prints the numbers found in texts, and the digits that are not part of any number."""
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numtok.cli.output.printing import Format, Part, Sheet, print_parts, print_result
-
-if TYPE_CHECKING:
-    from numtok.numerals.reading import TextReading
+from numtok.numerals.reading import TextReading
 
 _COLUMNS = ("text", "kind", "written", "value", "start", "end", "flags", "reason")
 
 
-def print_readings(readings: "Iterable[TextReading]", format: Format) -> None:
+def print_readings(readings: Iterable[TextReading], format: Format) -> None:
     """Print each text with its numbers marked, and list the values of the numbers and the digits
     that are not part of any number.
 
@@ -30,7 +28,7 @@ def print_readings(readings: "Iterable[TextReading]", format: Format) -> None:
     print_result(format, whole, _COLUMNS, _records(every), parts)
 
 
-def _parts(reading: "TextReading") -> Iterator[Part]:
+def _parts(reading: TextReading) -> Iterator[Part]:
     yield [reading.marked()]
     if reading.numbers:
         numbers = [
@@ -53,7 +51,7 @@ def _span(item: Any) -> str:
     return f"{item.start}-{item.end}"
 
 
-def _plain(reading: "TextReading") -> dict[str, Any]:
+def _plain(reading: TextReading) -> dict[str, Any]:
     return {
         "text": reading.text,
         "numbers": [one._asdict() for one in reading.numbers],
@@ -61,7 +59,7 @@ def _plain(reading: "TextReading") -> dict[str, Any]:
     }
 
 
-def _records(readings: "Iterable[TextReading]") -> Iterator[dict[str, object]]:
+def _records(readings: Iterable[TextReading]) -> Iterator[dict[str, object]]:
     """Yield one CSV row per number and per word whose digits are not part of any number."""
     for index, reading in enumerate(readings):
         for one in reading.numbers:

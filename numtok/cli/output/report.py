@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from msgspec.structs import asdict
 
 from numtok.cli.output.figures import (
     Formatted,
@@ -15,13 +17,10 @@ from numtok.cli.output.figures import (
     share,
 )
 from numtok.cli.output.printing import Format, Part, Sheet, print_result
+from numtok.evaluation.comparison.beside_published import ComparedCell, PublishedComparison
 from numtok.evaluation.comparison.experiments import option_of
-from numtok.reports import LIMITS, REPORT
-
-if TYPE_CHECKING:
-    from numtok.evaluation.comparison.beside_published import ComparedCell, PublishedComparison
-    from numtok.evaluation.report_files import Evaluation
-    from numtok.reports import BestBaseline, Figure, Figures, Labels, Report
+from numtok.evaluation.report_files import Evaluation
+from numtok.reports import LIMITS, REPORT, BestBaseline, Figure, Figures, Labels, Report
 
 # Values of a perfect model. Skill is the fraction of the way from the baseline to this value; for
 # errors, that is 1 - error / error of the baseline.
@@ -49,9 +48,9 @@ _COLUMNS = ("part", "value", "metric", "n", "figure", "low", "high")
 
 
 def print_report(
-    evaluation: "Evaluation",
+    evaluation: Evaluation,
     format: Format,
-    published: "PublishedComparison | None" = None,
+    published: PublishedComparison | None = None,
     *,
     made: str | None = None,
     quiet: bool = False,
@@ -75,7 +74,7 @@ def print_report(
     print_result(format, whole, _COLUMNS, records, parts, made=made, kind=REPORT, quiet=quiet)
 
 
-def report_parts(evaluation: "Evaluation", *, all_metrics: bool = True) -> Iterator[Part]:
+def report_parts(evaluation: Evaluation, *, all_metrics: bool = True) -> Iterator[Part]:
     """Yield the tables of a report, with the table of costs last, followed by notes."""
     report = evaluation.report
     shown = [*report.metrics] if all_metrics else headline_metrics(report)
@@ -102,19 +101,21 @@ def report_parts(evaluation: "Evaluation", *, all_metrics: bool = True) -> Itera
         yield [f"{hidden} more metrics: numtok report {name} --all-metrics"]
 
 
-def headline_metrics(report: "Report") -> list[str]:
+def headline_metrics(report: Report) -> list[str]:
     """Return the names of the most informative metrics, at most eight, in the order in which
     the report lists them.
 
     Metrics in :data:`_BY_RANK` come first. If a report has fewer than eight of them, others are
     added.
     """
-    ranked = dict.fromkeys([*(name for name in _BY_RANK if name in report.metrics), *report.metrics])
+    ranked = dict.fromkeys(
+        [*(name for name in _BY_RANK if name in report.metrics), *report.metrics]
+    )
     chosen = list(ranked)[:_HEADLINES]
     return [name for name in report.metrics if name in chosen]
 
 
-def published_parts(published: "PublishedComparison") -> Iterator[Part]:
+def published_parts(published: PublishedComparison) -> Iterator[Part]:
     """Yield a table of published and measured values side by side, then notes on settings
     that differ from the paper and on values that may not be comparable."""
     several = len({one.label for one in published.cells}) > 1
@@ -141,7 +142,7 @@ def published_parts(published: "PublishedComparison") -> Iterator[Part]:
     yield [*lines, *(f"Doubt: {sentence}" for sentence in published.doubts)]
 
 
-def _beside(pair: "ComparedCell") -> tuple[str, str]:
+def _beside(pair: ComparedCell) -> tuple[str, str]:
     """Return what was measured, and what was printed."""
     _, (measured,), _ = metric_cells(pair.metric, [pair.measured], score_is_plain=True)
     if pair.invalid or (pair.cell is not None and pair.cell.invalid and pair.invalid is not None):
@@ -153,7 +154,7 @@ def _beside(pair: "ComparedCell") -> tuple[str, str]:
     return measured, f"{pair.cell.value}{spread}{' †' if pair.cell.footnote else ''}{invalid}"
 
 
-def _head(evaluation: "Evaluation") -> Iterator[str]:
+def _head(evaluation: Evaluation) -> Iterator[str]:
     report = evaluation.report
     yield f"report {evaluation.ref}: {report.scheme}, seed {report.seed}"
     yield f"model {report.model} on the {report.split} split of {report.data}"
@@ -189,7 +190,7 @@ def _words(settings: Mapping[str, Any]) -> str:
     )
 
 
-def _metrics(report: "Report", shown: Sequence[str]) -> Sheet:
+def _metrics(report: Report, shown: Sequence[str]) -> Sheet:
     """Return a table of the metrics over all numbers, and over valid predictions if they differ."""
     columns = ["metric", "n", f"all {report.measures}"]
     if report.valid_metrics:
@@ -207,7 +208,7 @@ def _metrics(report: "Report", shown: Sequence[str]) -> Sheet:
     return Sheet(title, columns, rows)
 
 
-def _across(name: str, parts: "Mapping[str, Figures]", shown: Sequence[str] | None = None) -> Sheet:
+def _across(name: str, parts: Mapping[str, Figures], shown: Sequence[str] | None = None) -> Sheet:
     """Return a table of metrics with one column per target or group value, or with one row for each
     if there are many."""
     every = dict.fromkeys(metric for figures in parts.values() for metric in figures)
@@ -226,7 +227,7 @@ def _across(name: str, parts: "Mapping[str, Figures]", shown: Sequence[str] | No
     return Sheet(f"by {name}", [*map(str, columns)], rows)
 
 
-def _fields(fields: "Mapping[str, Figures]") -> Sheet:
+def _fields(fields: Mapping[str, Figures]) -> Sheet:
     """Return a table with one row per field. Only skill has an interval, so that rows stay on one
     line."""
     metrics = dict.fromkeys(metric for figures in fields.values() for metric in figures)
@@ -251,10 +252,10 @@ def _fields(fields: "Mapping[str, Figures]") -> Sheet:
 
 def _baselines(
     what: str,
-    own: "Figures",
-    baselines: "Mapping[str, Figures]",
+    own: Figures,
+    baselines: Mapping[str, Figures],
     shown: Sequence[str],
-    best: "BestBaseline | None",
+    best: BestBaseline | None,
 ) -> Iterator[Sheet]:
     """Yield a table of the metrics of the model and of baselines, with the skill over them, if
     there are any. The note below it names the best baseline."""
@@ -282,7 +283,7 @@ def _baselines(
     yield Sheet(what, ["metric", "model", *names], rows, note=note.strip())
 
 
-def best_line(best: "BestBaseline") -> str:
+def best_line(best: BestBaseline) -> str:
     """Name the best baseline, and say whether the model beats it."""
     _, (value,), _ = metric_cells(best.metric, [best.value], score_is_plain=True)
     apart = difference(best.difference, best.metric, apart=best.better is not None)
@@ -293,7 +294,7 @@ def best_line(best: "BestBaseline") -> str:
     )
 
 
-def _skills(metric: str, own: "Figures", baselines: "Mapping[str, Figures]") -> Iterator[Formatted]:
+def _skills(metric: str, own: Figures, baselines: Mapping[str, Figures]) -> Iterator[Formatted]:
     """Yield the skill over each baseline; ``-`` for limits and for baselines of only some
     numbers."""
     for name, baseline in baselines.items():
@@ -303,17 +304,17 @@ def _skills(metric: str, own: "Figures", baselines: "Mapping[str, Figures]") -> 
         yield skill(metric, own[metric].value, rival)
 
 
-def of_some(baseline: "Figures", numbers: int) -> str:
+def of_some(baseline: Figures, numbers: int) -> str:
     """Return the percentage of the numbers that a baseline covers, such as `` (52%)``; an empty
     string if it covers all."""
     return "" if _count(baseline) == numbers else f" ({share(_count(baseline) / numbers)})"
 
 
-def _count(figures: "Figures") -> int:
+def _count(figures: Figures) -> int:
     return max((figure.n for figure in figures.values()), default=0)
 
 
-def skill(metric: str, own: float | None, of_baseline: "Figure | None") -> Formatted:
+def skill(metric: str, own: float | None, of_baseline: Figure | None) -> Formatted:
     """Return the skill of a model: 1 - error / error of the baseline. The error is the distance
     from the value of a perfect model.
 
@@ -333,7 +334,7 @@ def skill(metric: str, own: float | None, of_baseline: "Figure | None") -> Forma
     return number(1 - (own - perfect) / (of_baseline.value - perfect))
 
 
-def _confusion(labels: "Labels") -> Sheet:
+def _confusion(labels: Labels) -> Sheet:
     """Return a table of true labels (rows) by predictions (columns); with many labels, only the
     errors."""
     if not labels.complete:
@@ -348,11 +349,11 @@ def _confusion(labels: "Labels") -> Sheet:
     return Sheet(title, ["label", *labels.classes], rows)
 
 
-def _value(figures: "Figures", metric: str) -> float | None:
+def _value(figures: Figures, metric: str) -> float | None:
     return figures[metric].value if metric in figures else None
 
 
-def _costs(evaluation: "Evaluation") -> Sheet:
+def _costs(evaluation: Evaluation) -> Sheet:
     costs, timing = evaluation.report.costs, evaluation.timing
     rows = [
         ("training examples", amount(costs.samples)),
@@ -368,7 +369,7 @@ def _costs(evaluation: "Evaluation") -> Sheet:
     return Sheet("costs", ("item", "value"), rows)
 
 
-def _records(report: "Report") -> Iterator[dict[str, Any]]:
+def _records(report: Report) -> Iterator[dict[str, Any]]:
     parts: list[tuple[str, str | None, Figures]] = [("all", None, report.metrics)]
     parts.append(("valid", None, report.valid_metrics))
     parts += [("field", name, figures) for name, figures in report.fields.items()]
@@ -397,15 +398,13 @@ def _records(report: "Report") -> Iterator[dict[str, Any]]:
         yield {"part": "all", "metric": what, "figure": one_share} | n
 
 
-def _costs_records(evaluation: "Evaluation") -> Iterator[dict[str, Any]]:
-    import msgspec
-
+def _costs_records(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
     for one in (evaluation.report.costs, evaluation.timing):
-        for what, value in msgspec.structs.asdict(one).items():
+        for what, value in asdict(one).items():
             yield {"part": "cost", "metric": what.replace("_", "-"), "figure": value}
 
 
-def published_records(published: "PublishedComparison | None") -> Iterator[dict[str, Any]]:
+def published_records(published: PublishedComparison | None) -> Iterator[dict[str, Any]]:
     """Yield the published values as CSV rows."""
     for one in published.cells if published else ():
         assert published is not None

@@ -9,14 +9,16 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from numtok.analysis.profiling.short_values import short_value
+from numtok.cli._options import COLUMNS, Kind
 from numtok.cli.output.figures import Formatted, share
 from numtok.cli.output.printing import Part, Sheet, Verbatim, width
+from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes.base import (
     SCHEMES,
     ChannelScheme,
@@ -24,10 +26,9 @@ from numtok.encoding.schemes.base import (
     Scheme,
     needs_sample,
 )
+from numtok.numerals.policy import NumeralPolicy
 from numtok.registry import name_in
-
-if TYPE_CHECKING:
-    from numtok.stages.explain import ExplainedNumber
+from numtok.stages.explain import ExplainedNumber, run
 
 EXAMPLE = "-60.2"
 #: Kinds of schemes, in the order in which they are listed.
@@ -133,9 +134,6 @@ def schemes_parts() -> Iterator[Part]:
 
 def scheme_parts(spec: str) -> Iterator[Part]:
     """Yield the page of one scheme: its description, an example, its settings and defaults."""
-    from numtok.cli._options import COLUMNS, Kind
-    from numtok.encoding.scheme_spec import scheme_of
-
     scheme = scheme_of(spec)
     kind = Kind("schemes", name_in(spec))
     yield [f"{spec}: {idea_of(scheme)}"]
@@ -178,29 +176,21 @@ def example_of(spec: str) -> str:
 # --- numtok explain ----------------------------------------------------------------------------
 
 
-def explained(number: str, specs: Sequence[str]) -> "tuple[list[ExplainedNumber], str]":
+def explained(number: str, specs: Sequence[str]) -> tuple[list[ExplainedNumber], str]:
     """Return a number as written by each scheme, and the example range (see
     :func:`in_example_range`)."""
-    from numtok.numerals.policy import NumeralPolicy
-    from numtok.stages.explain import run
-
-    written = run(number, tuple(specs), NumeralPolicy())
-    return in_example_range(number, written)
+    return in_example_range(number, run(number, tuple(specs), NumeralPolicy()))
 
 
 def in_example_range(
-    number: str, written: "Sequence[ExplainedNumber]"
-) -> "tuple[list[ExplainedNumber], str]":
+    number: str, written: Sequence[ExplainedNumber]
+) -> tuple[list[ExplainedNumber], str]:
     """Return ``written``, recomputed for schemes that need a data range, and an example range.
 
     Schemes that represent only 0 to 1 need the range of the data. A single number does not define
     one, so an example range is used instead. It is returned as text; the text is empty if no scheme
     needs a range.
     """
-    from numtok.encoding.scheme_spec import scheme_of
-    from numtok.numerals.policy import NumeralPolicy
-    from numtok.stages.explain import run
-
     value = _finite(number)
     if value is None:
         return list(written), ""
@@ -218,10 +208,8 @@ def in_example_range(
 
 
 def _scaled_back(
-    item: "ExplainedNumber", own: "ExplainedNumber", value: float, most: float
-) -> "ExplainedNumber":
-    from dataclasses import replace
-
+    item: ExplainedNumber, own: ExplainedNumber, value: float, most: float
+) -> ExplainedNumber:
     back = float(own.decoded) * 2 * most - most
     error = abs(back - value) / (abs(value) or 1)
     return replace(item, tokens=own.tokens, decoded=f"{back:.6g}", error=error, note="")
@@ -239,11 +227,9 @@ def _finite(number: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def explain_parts(number: str, written: "Sequence[ExplainedNumber]") -> Iterator[Part]:
+def explain_parts(number: str, written: Sequence[ExplainedNumber]) -> Iterator[Part]:
     """Yield a table that shows how each scheme writes a number, grouped by kind of scheme, then
     notes."""
-    from numtok.encoding.scheme_spec import scheme_of
-
     written, example_range = in_example_range(number, written)
     rows: dict[str, list[list[object]]] = {idea: [] for idea in IDEAS}
     ideas = [idea_of(scheme_of(item.scheme)) for item in written]
@@ -275,7 +261,7 @@ def explain_parts(number: str, written: "Sequence[ExplainedNumber]") -> Iterator
     yield remarks
 
 
-def what_model_sees(scheme: Scheme, item: "ExplainedNumber") -> str:
+def what_model_sees(scheme: Scheme, item: ExplainedNumber) -> str:
     """Return, as text, the value that the model receives along with the token, in the form that the
     embedder uses.
 
@@ -309,7 +295,7 @@ def what_model_sees(scheme: Scheme, item: "ExplainedNumber") -> str:
     return f"value {_channel(item)}{scaled}"
 
 
-def _channel(item: "ExplainedNumber") -> str:
+def _channel(item: ExplainedNumber) -> str:
     assert item.channel is not None
     return repr(item.channel) if item.exact else compact_float32(item.channel)
 
@@ -328,7 +314,7 @@ def _tokens(tokens: tuple[str, ...]) -> str:
     return " ".join(tokens)
 
 
-def _read_back(scheme: Scheme, item: "ExplainedNumber") -> str:
+def _read_back(scheme: Scheme, item: ExplainedNumber) -> str:
     low, high = scheme.bounds
     if item.decoded == "overflow":
         return "too large" if math.isinf(high) else f"too large (max {_highest(high)})"
@@ -344,7 +330,7 @@ def _read_back(scheme: Scheme, item: "ExplainedNumber") -> str:
     return literal
 
 
-def _error(item: "ExplainedNumber") -> Formatted | None:
+def _error(item: ExplainedNumber) -> Formatted | None:
     if item.error is None:
         return None
     if not item.error:

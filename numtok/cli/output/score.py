@@ -1,20 +1,24 @@
 """Prints scores of answers: metrics by rule or by model, and comparisons of models."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from numtok.cli.output.comparison import requirements_sheet
 from numtok.cli.output.figures import difference, ends, metric_cells, p_value, unit_of_difference
-from numtok.cli.output.printing import Format, Part, Sheet, counted, print_result
+from numtok.cli.output.printing import (
+    Format,
+    Part,
+    Sheet,
+    counted,
+    print_result,
+    requirements_sheet,
+)
+from numtok.evaluation.answer_scores.scores import (
+    AnswerComparison,
+    AnswerScores,
+    RuleScores,
+)
 from numtok.evaluation.report_files import clusters_note
-
-if TYPE_CHECKING:
-    from numtok.evaluation.answer_scores.scores import (
-        AnswerComparison,
-        AnswerScores,
-        RuleScores,
-    )
-    from numtok.reports import Figure
+from numtok.reports import Figure
 
 COLUMNS = ("kind", "model", "rule", "metric", "n", "figure", "low", "high", "reference", "p",
            "p_holm", "detectable")  # fmt: skip
@@ -23,12 +27,12 @@ _HEADINGS = {"number-generation-ratio": "answered", "lmae,skip=yes": "lmae"}
 _EXACT = "exact-match"
 
 
-def print_scores(scores: "AnswerScores", format: Format) -> None:
+def print_scores(scores: AnswerScores, format: Format) -> None:
     """Print scores of answers on stdout. CSV has one row per value; JSON contains everything."""
     print_result(format, scores, COLUMNS, _records(scores), _parts(scores))
 
 
-def _parts(scores: "AnswerScores") -> Iterator[Part]:
+def _parts(scores: AnswerScores) -> Iterator[Part]:
     where = counted(scores.rows, "row")
     if scores.clusters is not None:
         where += f" in {counted(scores.clusters, 'cluster')}"
@@ -46,15 +50,15 @@ def _parts(scores: "AnswerScores") -> Iterator[Part]:
     yield list(_legend(scores))
 
 
-def _rules(scores: "AnswerScores") -> list[str]:
+def _rules(scores: AnswerScores) -> list[str]:
     return [own.rule for own in scores.models[0].rules]
 
 
 def _sheet(
-    scores: "AnswerScores",
+    scores: AnswerScores,
     title: str,
     what: str,
-    rows: "Sequence[RuleScores]",
+    rows: Sequence[RuleScores],
     names: Sequence[str],
 ) -> Sheet:
     """Return a table with one row per rule or model, and one column per metric."""
@@ -77,12 +81,12 @@ def _sheet(
     return Sheet(title, [what, *headings], table, picks=names, better=better)
 
 
-def _right(exact: "Figure") -> int | None:
+def _right(exact: Figure) -> int | None:
     """Return the number of right answers."""
     return None if exact.value is None else round(exact.value * exact.n)
 
 
-def _comparisons(scores: "AnswerScores") -> Sheet:
+def _comparisons(scores: AnswerScores) -> Sheet:
     metric = scores.compared_by
     scale, unit = unit_of_difference(metric)
     rows = [
@@ -103,7 +107,7 @@ def _comparisons(scores: "AnswerScores") -> Sheet:
     )
 
 
-def _legend(scores: "AnswerScores") -> Iterator[str]:
+def _legend(scores: AnswerScores) -> Iterator[str]:
     """Yield sentences that explain the tables."""
     units = "rows" if scores.clusters is None else "clusters"
     yield "A missing answer is wrong."
@@ -124,7 +128,7 @@ def _legend(scores: "AnswerScores") -> Iterator[str]:
         yield f"Left out: {reasons}."
 
 
-def _records(scores: "AnswerScores") -> Iterator[dict[str, Any]]:
+def _records(scores: AnswerScores) -> Iterator[dict[str, Any]]:
     for model in scores.models:
         for own in model.rules:
             for metric, figure in own.metrics.items():
@@ -134,7 +138,7 @@ def _records(scores: "AnswerScores") -> Iterator[dict[str, Any]]:
         yield _difference(scores.compared_by, one)
 
 
-def _difference(metric: str, one: "AnswerComparison") -> dict[str, Any]:
+def _difference(metric: str, one: AnswerComparison) -> dict[str, Any]:
     return {
         "kind": "difference",
         "model": one.model,

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numtok.cli.output.comparison import (
     COLUMNS,
@@ -15,10 +15,8 @@ from numtok.cli.output.comparison import (
 from numtok.cli.output.figures import duration, number
 from numtok.cli.output.printing import Format, Part, Sheet, counted, one_line, print_result
 from numtok.cli.output.progress import Live
-
-if TYPE_CHECKING:
-    from numtok.sweeps.runs import SweepProgress
-    from numtok.sweeps.sweep import Result
+from numtok.sweeps.runs import SweepProgress
+from numtok.sweeps.sweep import Result
 
 _COSTS = ("samples", "tokens", "FLOPs", "train")
 
@@ -27,7 +25,7 @@ class Runs(Live):
     """Progress display for a sweep: one line per finished run and, on a terminal, a bar for all
     runs."""
 
-    def __call__(self, update: "SweepProgress") -> None:
+    def __call__(self, update: SweepProgress) -> None:
         what, done, total, left = update
         if total:
             remaining = f"about {duration(float(f'{left:.2g}'))} left" if left else ""
@@ -35,7 +33,7 @@ class Runs(Live):
         self.say(what if left is None else f"{done}/{total} {what}")
 
 
-def print_sweep(result: "Result", format: Format) -> None:
+def print_sweep(result: Result, format: Format) -> None:
     """Print the result of a sweep on stdout, and failures on stderr; CSV has one row per value."""
     columns, records = ("table", *COLUMNS), _records(result)
     print_result(format, _whole(result), columns, records, _parts(result, format))
@@ -54,7 +52,7 @@ def print_sweep(result: "Result", format: Format) -> None:
         print(f"numtok: {runs[0]}{more} failed: {one_line(message)}", file=sys.stderr)
 
 
-def _parts(result: "Result", format: Format) -> Iterator[Part]:
+def _parts(result: Result, format: Format) -> Iterator[Part]:
     yield from choices(result)
     for label, comparison in result.tables:
         if label:
@@ -63,7 +61,7 @@ def _parts(result: "Result", format: Format) -> Iterator[Part]:
     yield from averages(result)
 
 
-def choices(result: "Result") -> Iterator[Sheet]:
+def choices(result: Result) -> Iterator[Sheet]:
     """Yield a table of the selected runs with their costs, if the sweep selects any."""
     if (select := result.select) is None:
         return
@@ -82,7 +80,7 @@ def choices(result: "Result") -> Iterator[Sheet]:
     yield Sheet(f"{title} (validation split, mean over {seeds})", columns, rows)
 
 
-def averages(result: "Result") -> Iterator[Sheet]:
+def averages(result: Result) -> Iterator[Sheet]:
     """Yield tables of means and ranks over several data sets, if there are any."""
     if not result.averages:
         return
@@ -101,7 +99,7 @@ def averages(result: "Result") -> Iterator[Sheet]:
         yield Sheet(title, ["", "rank"], rows)
 
 
-def _records(result: "Result") -> Iterator[dict[str, Any]]:
+def _records(result: Result) -> Iterator[dict[str, Any]]:
     for choice in result.choices:
         assert result.select is not None
         row = {"table": "", "label": choice.group, "value": choice.chosen}
@@ -125,7 +123,7 @@ def _records(result: "Result") -> Iterator[dict[str, Any]]:
             yield row | averaged(over)
 
 
-def _whole(result: "Result") -> dict[str, Any]:
+def _whole(result: Result) -> dict[str, Any]:
     return {
         "select": result.select,
         "chosen": [one._asdict() for one in result.choices],
