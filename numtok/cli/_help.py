@@ -8,7 +8,7 @@ of the line, as in ``Final learning rate, as a fraction of the peak (text models
 import inspect
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -80,21 +80,21 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the words after the command name.
 
-        The words are also stored as typed, for use in messages. A note is printed for each renamed
-        option.
+        The options are also stored as typed, for use in messages. A note is printed for each
+        renamed option.
         """
-        ctx.meta[WORDS] = list(args)
-        typed = set(_options(args))
+        typed = ctx.meta[TYPED] = list(typed_options(args))
         for one in self.settings.values():
             if one.single or one.joined:
-                _check_single(args, one)
+                _check_single(typed, one)
             for old in one.formerly:
-                if f"--{old}" in typed and not one.argument:
+                if not one.argument and any(option == f"--{old}" for option, _ in typed):
                     note_renamed(f"--{old}", f"--{one.flag}")
         return list(super().parse_args(ctx, args))
 
 
-WORDS = "numtok.words"  # of a context's ``meta``: the words after the name of the command
+TYPED = "numtok.typed"  # of a context's ``meta``: the options after the name of the command
+_Typed = Sequence[tuple[str, str | None]]  # options and the words after them
 
 
 def typed_value(context: typer.Context, setting: Setting) -> str | None:
@@ -102,36 +102,33 @@ def typed_value(context: typer.Context, setting: Setting) -> str | None:
 
     The result is always None for an argument, because arguments have no option names.
     """
-    *_, value = (None, *_typed_values(list(context.meta.get(WORDS, ())), setting))
+    *_, value = (None, *_values(context.meta.get(TYPED, ()), setting))
     return value
 
 
-def _check_single(words: Sequence[str], setting: Setting) -> None:
+def _check_single(typed: _Typed, setting: Setting) -> None:
     """Raise UsageError if an option is given more than once."""
-    values = [value for value in _typed_values(words, setting) if value is not None]
+    values = [value for value in _values(typed, setting) if value is not None]
     if len(values) > 1:
         joined = ",".join(values)
         remedy = f"Write --{setting.flag} {joined}" if setting.joined else "Choose one"
         raise UsageError(f"--{setting.flag} must be given once (got {', '.join(values)}). {remedy}")
 
 
-def _typed_values(words: Sequence[str], setting: Setting) -> Iterator[str | None]:
-    """Yield the values typed for an option; None for one at the end of the words."""
+def _values(typed: _Typed, setting: Setting) -> list[str | None]:
     names = [f"--{name}" for name in setting.names]
+    return [value for option, value in typed if option in names]
+
+
+def typed_options(words: Sequence[str]) -> Iterator[tuple[str, str | None]]:
+    """Yield each option before ``--`` with the value typed for it: None for the last word. Switches
+    come with the word that follows them."""
     for index, word in enumerate(words):
-        if word == "--":
-            break
-        option, equals, rest = word.partition("=")
-        if option in names:
-            yield rest if equals else next(iter(words[index + 1 :]), None)
-
-
-def _options(words: Iterable[str]) -> Iterable[str]:
-    for word in words:
         if word == "--":
             return
         if word.startswith("--"):
-            yield word.partition("=")[0]
+            option, equals, value = word.partition("=")
+            yield option, value if equals else next(iter(words[index + 1 :]), None)
 
 
 # --- rows of a panel -----------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from typing import Annotated, Any
 
 import typer
 
-from numtok.cli._help import ADVANCED, HELP, Command, filled, typed_value
+from numtok.cli._help import ADVANCED, HELP, Command, filled, typed_options, typed_value
 from numtok.cli.output.printing import Format, print_table
 from numtok.config import FILE
 from numtok.declaration import Setting, SettingError, settings_in, without_stop
@@ -271,12 +271,9 @@ def specs_in(settings: Any, words: Sequence[str]) -> Iterator[tuple[str, str]]:
         if setting.registry and not setting.argument
         for name in setting.names
     }
-    for index, word in enumerate(words):
-        option, equals, value = word.partition("=")
-        if (folder := folders.get(option)) is not None:
-            value = value if equals else next(iter(words[index + 1 :]), "")
-            if value and not value.startswith("-"):
-                yield folder, value
+    for option, value in typed_options(words):
+        if option in folders and value and not value.startswith("-"):
+            yield folders[option], value
 
 
 def options_of_kinds(settings: Any) -> dict[str, str]:

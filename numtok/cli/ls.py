@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated
 
@@ -34,41 +34,42 @@ def command(
 
     Example: numtok ls model 'era5-*' --json
     """
-    from numtok.errors import StoreError
-
-    rows: list[tuple[object, ...]] = []
-    made: list[float] = []
     artifacts = [
         artifact
         for artifact in open_store(context).artifacts()
         if not patterns or _matches(artifact, patterns)
     ]
-    for artifact in artifacts:
-        try:
-            manifest = artifact.manifest
-            sizes = (manifest.counts.get("rows"), manifest.files, Size(manifest.bytes))
-        except StoreError as error:
-            # One damaged artifact must not hide the others.
-            context.obj.note(str(error))
-            rows.append((artifact.kind, artifact.ref, None, None, None))
-        else:
-            rows.append((artifact.kind, artifact.ref, *sizes))
-        made.append(_made(artifact))
+    rows = [(one.kind, one.ref, *_sizes(one, context.obj.note)) for one in artifacts]
     title = counted(len(rows), "artifact")
     if format is not Format.TABLE:
         print_table(title, ("kind", "ref", "rows", "files", "bytes"), rows, format)
         return
     short = _short_versions(artifacts)
     now = time.time()
+    ages = [now - _made(artifact) for artifact in artifacts]
     shown = [
-        (kind, f"{artifact.name}@{short[artifact.version]}", age(now - when), count, size)
-        for when, artifact, (kind, _, count, _, size) in sorted(
-            zip(made, artifacts, rows, strict=True), key=lambda entry: -entry[0]
+        (kind, f"{artifact.name}@{short[artifact.version]}", age(seconds), count, size)
+        for seconds, artifact, (kind, _, count, _, size) in sorted(
+            zip(ages, artifacts, rows, strict=True), key=lambda entry: entry[0]
         )
     ]
     print_table(title, ("kind", "ref", "age", "rows", "size"), shown)
     if shown:
         context.obj.next("numtok show REF")
+
+
+def _sizes(
+    artifact: "Artifact", note: Callable[[str], None]
+) -> tuple[int | None, int | None, Size | None]:
+    """Return the numbers of rows, files and bytes; with a note, None if the manifest is damaged."""
+    from numtok.errors import StoreError
+
+    try:
+        manifest = artifact.manifest
+    except StoreError as error:  # one damaged artifact must not hide the others
+        note(str(error))
+        return None, None, None
+    return manifest.counts.get("rows"), manifest.files, Size(manifest.bytes)
 
 
 def _made(artifact: "Artifact") -> float:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from functools import partial
 from typing import Any
 
 from numtok.cli.output.score import print_scores
@@ -117,5 +116,4 @@ def score_answers(
             clusters=None if clusters is None else list(map(str, clusters)),
         )
     )
-    scores = scoring.score(scored, numbers)
-    return Shown(scores, partial(print_scores, scores))
+    return Shown.of(scoring.score(scored, numbers), print_scores)

@@ -38,7 +38,6 @@ from numtok.settings.score import Config as ScoreConfig
 from numtok.settings.sweep import Config as SweepConfig
 from numtok.settings.table import Config as TableConfig
 from numtok.settings.train import Config as TrainConfig
-from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 
 if TYPE_CHECKING:
@@ -87,9 +86,9 @@ def _opened(store: str | Path | None, arguments: Sequence[Any], quiet: bool) -> 
     return open_store(store, quiet=quiet)
 
 
-def _result(artifact: Artifact | None, estimate: Any, store: Store) -> Any:
-    """Return the artifact as an object of its kind, or the estimate of a dry run."""
-    return estimate if artifact is None else stored(artifact, store.root)
+def _result(result: Any, store: Store) -> Any:
+    """Return the artifact of a result as an object of its kind, or the estimate of a dry run."""
+    return result.estimate if result.artifact is None else stored(result.artifact, store.root)
 
 
 def _write_page(path: Path, page: "Page", store: Store) -> None:
@@ -119,8 +118,7 @@ def gen(config: GenConfig, store: Store, quiet: bool) -> Any:
     from numtok.stages.gen import run
 
     with Bar(quiet) as progress:
-        result = run(config, store, progress)
-    return _result(result.artifact, result.estimate, store)
+        return _result(run(config, store, progress), store)
 
 
 @_command
@@ -138,8 +136,7 @@ def fetch(config: FetchConfig, store: Store, quiet: bool) -> list[Any]:
     from numtok.stages.fetch import run
 
     with Bar(quiet) as progress:
-        results = list(run(config, store, partial(progress, rows=0)))
-    return [_result(result.artifact, result.estimate, store) for result in results]
+        return [_result(made, store) for made in run(config, store, partial(progress, rows=0))]
 
 
 @_command
@@ -193,8 +190,7 @@ def encode(config: EncodeConfig, store: Store, quiet: bool) -> Any:
     from numtok.stages.encode import run
 
     with Bar(quiet) as progress:
-        result = run(config, store, progress)
-    return _result(result.artifact, result.estimate, store)
+        return _result(run(config, store, progress), store)
 
 
 @_command
@@ -415,7 +411,7 @@ def compare(config: CompareConfig, store: Store, quiet: bool) -> Shown:
     comparison = run(config, store)
     if config.html is not None:
         _write_page(config.html, compare_page(comparison, store.resolve), store)
-    return Shown(comparison, partial(print_comparison, comparison))
+    return Shown.of(comparison, print_comparison)
 
 
 @_command
@@ -430,8 +426,7 @@ def error_analysis(config: ErrorsConfig, store: Store, quiet: bool) -> Shown:
     from numtok.cli.output.errors import print_errors
     from numtok.stages.errors import run
 
-    analysis = run(config, store)
-    return Shown(analysis, partial(print_errors, analysis))
+    return Shown.of(run(config, store), print_errors)
 
 
 @_command
@@ -451,8 +446,7 @@ def fidelity(config: FidelityConfig, store: Store, quiet: bool) -> Shown:
     from numtok.cli.output.fidelity import print_fidelity
     from numtok.evaluation.fidelity.counts import read_fidelity
 
-    found = read_fidelity(Path(config.folder))
-    return Shown(found, partial(print_fidelity, found))
+    return Shown.of(read_fidelity(Path(config.folder)), print_fidelity)
 
 
 @_command
@@ -474,13 +468,11 @@ def score(config: ScoreConfig, store: Store, quiet: bool) -> Shown:
         from numtok.cli.output.nupa import print_tables
         from numtok.stages import nupa as benchmark
 
-        tables = benchmark.run(config, store)
-        return Shown(tables, partial(print_tables, tables))
+        return Shown.of(benchmark.run(config, store), print_tables)
     from numtok.cli.output.score import print_scores
     from numtok.stages.score import run
 
-    scores = run(config)
-    return Shown(scores, partial(print_scores, scores))
+    return Shown.of(run(config), print_scores)
 
 
 def nupa(ref: Any, *, rule: str | None = None, **settings: Any) -> Shown:
@@ -514,7 +506,7 @@ def sweep(config: SweepConfig, store: Store, quiet: bool) -> Shown:
         swept = run(config, store, progress)
     if config.html is not None:
         _write_page(config.html, sweep_page(swept, config.file, store.resolve), store)
-    return Shown(swept, partial(print_sweep, swept))
+    return Shown.of(swept, print_sweep)
 
 
 @_command

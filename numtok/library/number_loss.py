@@ -104,19 +104,16 @@ class NumberLoss(nn.Module):
         found = self._labeled(logits, labels)
         each_K, _ = self._losses(logits, found)
         count = max(1, len(found.labels))
-        kept = labels.flatten() if self.weight is not None else self._text_only(labels, found)
+        kept = labels.flatten()
+        if self.weight is None:  # the number loss replaces the cross-entropy of number tokens
+            kept = kept.clone()
+            kept[torch.from_numpy(found.at[found.valued]).to(kept.device)] = IGNORED
         entropy = F.cross_entropy(
             logits.flatten(0, 1).float(), kept, ignore_index=IGNORED, reduction="sum"
         )
         if self.weight is None:
             return (entropy + each_K.sum()) / count
         return entropy / count + self.weight * each_K.sum() / max(1, len(each_K))
-
-    def _text_only(self, labels: Tensor, found: _Labeled) -> Tensor:
-        """Return the labels [B * L], with -100 instead of number tokens."""
-        text = labels.flatten().clone()
-        text[torch.from_numpy(found.at[found.valued]).to(text.device)] = IGNORED
-        return text
 
     def _aligned(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """Check shapes and types. Return logits and labels aligned so that the logits at each

@@ -5,7 +5,7 @@ training gives the same weights. scikit-learn is an optional dependency.
 """
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import count
 from numbers import Real
 from pathlib import Path
@@ -360,8 +360,9 @@ class TextRegressor(DistributionRegressor):
         self, rows: "pa.Table", answer: Callable[[PredictedNumbers], NDArray[np.float64]]
     ) -> NDArray[np.float64]:
         """Apply ``answer`` to the predictions, one block of rows at a time."""
+        blocks = (rows.slice(first, _AT_ONCE) for first in range(0, len(rows), _AT_ONCE))
         with named_as_here():
-            return np.concatenate([answer(self._predicted(block)) for block in _blocks(rows)])
+            return np.concatenate([answer(self._predicted(block)) for block in blocks])
 
     def _known(self, X: Any) -> "pa.Table":
         """Return the rows of X, with the names of the columns in fit. Raises NotFittedError before
@@ -403,8 +404,3 @@ _NO_DISTRIBUTION = (
     "the model writes numbers token by token, so it predicts no distribution. Use point=None, or "
     "another scheme or head, such as head='mdn:5'"
 )
-
-
-def _blocks(rows: "pa.Table") -> Iterator["pa.Table"]:
-    for first in range(0, len(rows), _AT_ONCE):
-        yield rows.slice(first, _AT_ONCE)

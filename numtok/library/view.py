@@ -5,12 +5,14 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 
 from numtok.cli.output.printing import Format
 
+Value = TypeVar("Value")
 #: Prints on standard output in a format.
 Show = Callable[[Format], None]
 _BETWEEN_CELLS = re.compile(r"(?<!\\)\|")
@@ -35,6 +37,11 @@ class Shown:
     result: Any
     show: Show
     text: Format = Format.TABLE
+
+    @classmethod
+    def of(cls, result: Value, show: Callable[[Value, Format], None]) -> "Shown":
+        """Return a result that the function ``show`` prints."""
+        return cls(result, partial(show, result))
 
     def __str__(self) -> str:
         return printed(self.show, self.text)

@@ -1,5 +1,6 @@
 """Prints the results of ``numtok check`` and ``numtok schemes --check``."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from numtok.cli.output.printing import Format, counted, print_table
@@ -10,13 +11,12 @@ from numtok.errors import NegativeVerdict
 def print_checks(kind: str, specs: Sequence[str], format: Format) -> None:
     """Run the contract suite for a kind of part on each spec, and print the results. Raises
     NegativeVerdict if a check fails."""
-    rows = []
-    broken: dict[str, int] = {}
-    for spec in specs:
-        for result in check_spec(kind, spec):
-            rows.append((spec, result.name, "ok" if result.passed else "BROKEN", result.message))
-            if not result.passed:
-                broken[spec] = broken.get(spec, 0) + 1
+    found = [(spec, result) for spec in specs for result in check_spec(kind, spec)]
+    rows = [
+        (spec, result.name, "ok" if result.passed else "BROKEN", result.message)
+        for spec, result in found
+    ]
+    broken = Counter(spec for spec, result in found if not result.passed)
     print_table("contract suite", (kind, "check", "result", "message"), rows, format)
     if broken:
         what = ", ".join(f"{spec} ({counted(count, 'check')})" for spec, count in broken.items())

@@ -8,6 +8,7 @@ import msgspec
 from numtok.cli.output.figures import duration, number, share
 from numtok.cli.output.printing import (
     Format,
+    Rows,
     Size,
     print_dry_run,
     print_made,
@@ -55,14 +56,13 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     on stdout."""
     if result.estimate is not None:
         estimate = result.estimate
-        about: list[tuple[str, object]] = [
+        about: Rows = [
             ("input size", Size(estimate.input_bytes)),
             ("rows (estimate)", estimate.rows),
             ("tokens (estimate)", estimate.tokens),
             ("size (estimate)", Size(estimate.bytes)),
+            *((f"row {number}", text) for number, text in enumerate(result.texts, 1)),
         ]
-        for number, text in enumerate(result.texts, 1):
-            about.append((f"row {number}", text))
         print_dry_run(result.ref, about, format)
         return
     assert result.artifact is not None
@@ -129,12 +129,16 @@ def _normalizer(codec: Codec) -> str:
 _IN_WORDS = {INEXACT: "rounded numbers"}
 
 
-def _rows(artifact: Artifact, made: bool) -> list[tuple[str, object]]:
+def _rows(artifact: Artifact, made: bool) -> Rows:
     manifest, counts = artifact.manifest, artifact.counts(_EncodeCounts)
-    rows: list[tuple[str, object]] = [("rows", counts.rows), *rows_by_split(manifest.counts)]
-    rows += [("numbers", counts.numbers), ("tokens", counts.tokens)]
-    rows += [("tokens per row", f"{counts.tokens / max(1, counts.rows):,.1f}")]
-    rows += [("vocabulary", counts.vocabulary)]
+    rows: Rows = [
+        ("rows", counts.rows),
+        *rows_by_split(manifest.counts),
+        ("numbers", counts.numbers),
+        ("tokens", counts.tokens),
+        ("tokens per row", f"{counts.tokens / max(1, counts.rows):,.1f}"),
+        ("vocabulary", counts.vocabulary),
+    ]
     for key, count in sorted(manifest.counts.items()):
         if key not in _PLAIN and not key.startswith(("rows_", TWINS)):
             lost = "lost: " if key.endswith(_LOSSES) else ""

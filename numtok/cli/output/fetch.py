@@ -3,7 +3,15 @@
 import msgspec
 
 from numtok.cli.output import table
-from numtok.cli.output.printing import Format, Size, count_rows, counted, print_dry_run, print_made
+from numtok.cli.output.printing import (
+    Format,
+    Rows,
+    Size,
+    count_rows,
+    counted,
+    print_dry_run,
+    print_made,
+)
 from numtok.stages.fetch import FetchEstimate, Result
 from numtok.store.artifact import DATA, FIELD, Artifact
 from numtok.store.draft import shorten
@@ -65,9 +73,6 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     )
 
 
-Rows = list[tuple[str, object]]
-
-
 def _texts(artifact: Artifact, made: bool) -> tuple[str, Rows, list[str]]:
     facts = artifact.facts(_TextFacts)
     rows = [*count_rows(artifact.manifest.counts), ("size", Size(artifact.manifest.bytes))]
@@ -109,6 +114,6 @@ def _expected(estimate: FetchEstimate) -> Rows:
         ("  last", estimate.last),
         ("latitudes", estimate.latitudes),
         ("longitudes", estimate.longitudes),
-        *([("objects to read", estimate.requests)] if estimate.requests else []),
+        *[("objects to read", estimate.requests)] * bool(estimate.requests),
         ("unpacked size", Size(estimate.bytes)),
     ]

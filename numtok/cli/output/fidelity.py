@@ -29,7 +29,8 @@ def _parts(fidelity: Fidelity, *, page: bool) -> Iterator[Part]:
             "--format md` writes this page from the files in [papers](papers) and from "
             "[claims.toml](claims.toml)."
         ]
-    rows = [_row(table) for table in (*fidelity.tables, fidelity.total)]
+    tables = (*fidelity.tables, fidelity.total)
+    rows = [[one.table, one.printed, *one.verdicts.values()] for one in tables]
     yield Sheet("Orderings", ("table", "printed", *map(str, OrderingVerdict)), rows)
     yield [_summary(fidelity.total), _method()]
     if not page:
@@ -55,10 +56,6 @@ def _parts(fidelity: Fidelity, *, page: bool) -> Iterator[Part]:
             for each in fidelity.claims
         ],
     )
-
-
-def _row(counts: TableCounts) -> list[object]:
-    return [counts.table, counts.printed, *counts.verdicts.values()]
 
 
 def _summary(total: TableCounts) -> str:

@@ -3,7 +3,7 @@
 import msgspec
 
 from numtok.cli.output.figures import duration
-from numtok.cli.output.printing import Format, Size, count_rows, print_dry_run, print_made
+from numtok.cli.output.printing import Format, Rows, Size, count_rows, print_dry_run, print_made
 from numtok.data.tables.table import read_table_file
 from numtok.stages.gen import Result
 from numtok.store.artifact import TABLE, Artifact
@@ -22,10 +22,8 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     """Print the result of ``numtok gen``. In formats other than ``table``, everything is printed on
     stdout."""
     if result.estimate is not None:
-        size = Size(result.estimate.bytes)
-        print_dry_run(
-            result.ref, [("rows", result.estimate.rows), ("size (estimate)", size)], format
-        )
+        rows, size = result.estimate.rows, Size(result.estimate.bytes)
+        print_dry_run(result.ref, [("rows", rows), ("size (estimate)", size)], format)
         return
     assert result.artifact is not None
     task = " ".join(result.artifact.manifest.command[2:3])
@@ -43,7 +41,7 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     )
 
 
-def _rows(artifact: Artifact, made: bool) -> list[tuple[str, object]]:
+def _rows(artifact: Artifact, made: bool) -> Rows:
     manifest = artifact.manifest
     rows = count_rows(manifest.counts)
     facts = artifact.facts(_Facts)

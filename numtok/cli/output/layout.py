@@ -116,9 +116,16 @@ def aligned(column: TableColumn) -> TableColumn:
     return replace(column, cells=tuple(cells))
 
 
-def width_of(columns: Sequence[TableColumn], indent: int = 0) -> int:
-    """Return the width, in characters, of a line with these columns and an indent."""
-    return indent + sum(column.width for column in columns) + GAP * (len(columns) - 1)
+def width_of(columns: Sequence[TableColumn], *, below: bool = False) -> int:
+    """Return the width, in characters, of a line with these columns. With ``below``, each interval
+    is printed below its value."""
+    widths: list[int] = []
+    for column in columns:
+        if below and column.interval:
+            widths[-1] = max(widths[-1], *map(cell_len, column.cells))
+        else:
+            widths.append(column.width)
+    return sum(widths) + GAP * (len(widths) - 1)
 
 
 # --- fitting -----------------------------------------------------------------------------------
@@ -163,7 +170,7 @@ def fitted(
         return [TableBlock(columns, widths=widths)]
     below = any(column.interval for column in columns)
     for candidates in (nicely, list(columns)):
-        if below and width_below(candidates) <= limit:
+        if below and width_of(candidates, below=True) <= limit:
             return [TableBlock(candidates, below=True)]
     if in_lists:
         return [TableBlock(columns, widths=[column.width for column in columns])]
@@ -199,19 +206,6 @@ def fitted(
         )
         tables[-1] = replace(tables[-1], note=note)
     return tables
-
-
-def width_below(columns: Sequence[TableColumn]) -> int:
-    """Return the width, in characters, of a line in which each interval is printed below its
-    value."""
-    widths: list[int] = []
-    for column in columns:
-        if column.interval:
-            longest = max(map(cell_len, column.cells))
-            widths[-1] = max(widths[-1], longest)
-        else:
-            widths.append(column.width)
-    return sum(widths) + GAP * (len(widths) - 1)
 
 
 def _folded_widths(columns: Sequence[TableColumn], limit: int) -> list[int]:

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TextIO
 
 from numtok.cli.output.figures import Formatted, Measured, figure, number
-from numtok.cli.output.layout import TableColumn, columns_of, width_below, width_of
+from numtok.cli.output.layout import TableColumn, columns_of, width_of
 
 if TYPE_CHECKING:
     from numtok.evaluation.comparison.requirements import RequirementResult
@@ -72,7 +72,7 @@ class Sheet:
     @property
     def narrowest(self) -> int:
         """Width of the printed table in characters, with each interval below its value."""
-        return width_below(self.shown())
+        return width_of(self.shown(), below=True)
 
     def shown(self) -> list[TableColumn]:
         """Return the columns as printed on a terminal, with intervals in separate columns."""
@@ -112,6 +112,8 @@ class Verbatim(list[str]):
     """Lines that are printed without wrapping, so that they can be copied."""
 
 
+#: Rows of a table of facts: an item and its value.
+Rows = list[tuple[str, object]]
 #: Part of a printed result: a table, or sentences, each of which starts on a new line.
 Part = Sheet | Sequence[str]
 
@@ -332,7 +334,7 @@ def print_note(text: str) -> None:
         print(f"numtok: {one_line(text)}", file=sys.stderr)
 
 
-def rows_by_split(counts: Mapping[str, int]) -> list[tuple[str, object]]:
+def rows_by_split(counts: Mapping[str, int]) -> Rows:
     """Return table rows with the number of rows of each split, indented below the total.
 
     >>> rows_by_split({"rows": 3, "rows_test": 1, "rows_train": 2})
@@ -345,19 +347,18 @@ def rows_by_split(counts: Mapping[str, int]) -> list[tuple[str, object]]:
     ]
 
 
-def count_rows(counts: Mapping[str, int]) -> list[tuple[str, object]]:
+def count_rows(counts: Mapping[str, int]) -> Rows:
     """Return counts as table rows: the total number of rows, rows per split, then other counts.
 
     >>> count_rows({"left_out": 4, "rows": 3, "rows_train": 2})
     [('rows', 3), ('  train', 2), ('left out', 4)]
     """
-    every = [("rows", counts["rows"])] if "rows" in counts else []
-    others = [
-        (key.replace("_", " "), count)
-        for key, count in sorted(counts.items())
-        if not key.startswith("rows")
-    ]
-    return [*every, *rows_by_split(counts), *others]
+    every: Rows = [("rows", counts["rows"])] if "rows" in counts else []
+    every += rows_by_split(counts)
+    for key, count in sorted(counts.items()):
+        if not key.startswith("rows"):
+            every.append((key.replace("_", " "), count))
+    return every
 
 
 def requirements_sheet(results: "Sequence[RequirementResult]", what: str) -> Iterator[Sheet]:

@@ -13,9 +13,8 @@ from numtok.analysis.probing.probe_records import (
     ProbeCurves,
 )
 from numtok.cli.output.figures import number, percentage, share
-from numtok.cli.output.printing import Format, Part, Sheet, print_result
+from numtok.cli.output.printing import Format, Part, Rows, Sheet, print_result
 
-Rows = list[tuple[str, object]]
 _SHOWN = 13  # points of a curve in its table
 
 
@@ -43,7 +42,7 @@ def _parts(probed: LoadedProbe) -> Iterator[Part]:
     elif isinstance(found, Embedding):
         projected = f"projected on {found.direction}, {found.positions:,} positions"
         yield [*head, projected, f"{over} (as fed to the model)"]
-        if rows := _embedding(found):
+        if rows := list(_embedding(found)):
             yield _pairs("after the first layer norm", rows)
     elif isinstance(found, Confidence):
         varied = f"x is number {found.number} (counted from 0), {found.values:,} values"
@@ -79,12 +78,9 @@ def _along(curve: Along) -> Iterator[Sheet]:
     if curve.repeated is not None:
         baseline = "true values" if curve.number is None else "evenly spaced"
         one = curve.repeated
+        digits = f"rounded to {curve.digits} digits"
         rows = [
-            (
-                f"rounded to {curve.digits} digits",
-                percentage(one.rounded),
-                percentage(one.floor_rounded),
-            ),
+            (digits, percentage(one.rounded), percentage(one.floor_rounded)),
             ("exactly", percentage(one.exact), percentage(one.floor_exact)),
         ]
         title = f"predictions equal to one of the {curve.seen:,} training values"
@@ -122,19 +118,15 @@ def _continuity(curve: Along) -> Iterator[tuple[str, object]]:
         yield "  upper end", ends.still_high
 
 
-def _embedding(embedding: Embedding) -> Rows:
-    rows: Rows = []
+def _embedding(embedding: Embedding) -> Iterator[tuple[str, object]]:
     if embedding.formula is not None:
-        rows += [
-            ("r = |p| / |u|", _spread(embedding.scale, embedding.scale_deviation)),
-            ("cosine of p and u", _spread(embedding.cosine, embedding.cosine_deviation)),
-            ("offset", embedding.offset),
-            ("height", embedding.height),
-            ("rms distance from the formula / range", embedding.residual),
-        ]
+        yield "r = |p| / |u|", _spread(embedding.scale, embedding.scale_deviation)
+        yield "cosine of p and u", _spread(embedding.cosine, embedding.cosine_deviation)
+        yield "offset", embedding.offset
+        yield "height", embedding.height
+        yield "rms distance from the formula / range", embedding.residual
     if embedding.half is not None:
-        rows.append(("half height at x", embedding.half))
-    return rows
+        yield "half height at x", embedding.half
 
 
 def _spread(mean: float | None, deviation: float | None) -> str:

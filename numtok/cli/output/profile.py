@@ -82,11 +82,7 @@ def _schemes(profile: Profile, limit: int) -> Iterator[Part]:
     """Yield the table of schemes, with losses listed below if their column does not fit."""
     whole = schemes_sheet(profile)
     every = whole.without_empty()
-    sheet = every
-    for column in _SPARED_COSTS:
-        if sheet.width > limit and column in sheet.columns:
-            sheet = sheet.of_columns([i for i, name in enumerate(sheet.columns) if name != column])
-    sheet = _cut_column(sheet, -1, limit)
+    sheet = _cut_column(_sparing(every, ("with text", "tok/row"), limit), -1, limit)
     if sheet.width > limit:
         losses = (f"{row[0]} loses {row[-1]}" for row in whole.rows if row[-1])
         note = "\n".join([*losses, whole.note])
@@ -148,6 +144,7 @@ _FIELD_COLUMNS = (
     *("field", "count", "from", "to", "std", "digits"),
     *("<0", "=0", "values", "top", "rows"),
 )
+_FROM = _FIELD_COLUMNS.index("from")
 _SPARED = ("top", "rows", "=0", "<0")  # left out before names are shortened, in this order
 _LEGEND = "std: standard deviation; digits: maximum; values: distinct"
 _SHOWN_TOP = 0.01  # smallest fraction at which the most frequent value is shown
@@ -168,22 +165,25 @@ def _fitted_fields(profile: Profile, limit: int) -> Sheet:
     rounded to three digits, and names are shortened.
     """
     rows = [_field_row(field, profile) for field in profile.fields]
-
-    def sheet() -> Sheet:
-        return Sheet("", _FIELD_COLUMNS, rows).without_empty()
-
-    if sheet().width > limit:
+    sheet = Sheet("", _FIELD_COLUMNS, rows).without_empty()
+    if sheet.width > limit:
         rows = _under_headings(rows)
-    for column in _SPARED:
-        if sheet().width > limit:
-            for row in rows:
-                row[_FIELD_COLUMNS.index(column)] = ""
-    if sheet().width > limit:
+        sheet = _sparing(Sheet("", _FIELD_COLUMNS, rows).without_empty(), _SPARED, limit)
+    if sheet.width > limit:
         own = (row for row in rows if any(row[1:]))  # headings have no figures
         for field, row in zip(profile.fields, own, strict=True):
-            for column, end in (("from", field.low), ("to", field.high)):
-                row[_FIELD_COLUMNS.index(column)] = _short(end)
-    return _cut_column(sheet(), 0, limit)
+            row[_FROM], row[_FROM + 1] = _short(field.low), _short(field.high)
+        kept = [_FIELD_COLUMNS.index(column) for column in sheet.columns]
+        sheet = Sheet("", _FIELD_COLUMNS, rows).of_columns(kept)
+    return _cut_column(sheet, 0, limit)
+
+
+def _sparing(sheet: Sheet, columns: Sequence[str], limit: int) -> Sheet:
+    """Leave out columns, in this order, until lines fit."""
+    for column in columns:
+        if sheet.width > limit and column in sheet.columns:
+            sheet = sheet.of_columns([i for i, name in enumerate(sheet.columns) if name != column])
+    return sheet
 
 
 def _cut_column(sheet: Sheet, column: int, limit: int) -> Sheet:
@@ -227,18 +227,7 @@ def _field_row(field: FieldProfile, profile: Profile) -> list[str]:
     ]
 
 
-_SCHEME_COLUMNS = (
-    "scheme",
-    "tok/num",
-    "tok/row",
-    "with text",
-    "vocabulary",
-    "clipped",
-    "loses",
-)
-
-
-_SPARED_COSTS = ("with text", "tok/row")  # left out before losses are shortened, in this order
+_SCHEME_COLUMNS = ("scheme", "tok/num", "tok/row", "with text", "vocabulary", "clipped", "loses")
 
 
 def _under_headings(rows: Sequence[list[str]]) -> list[list[str]]:

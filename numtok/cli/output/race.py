@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Self
 from msgspec.structs import asdict
 
 from numtok.cli.output.figures import (
-    Formatted,
     amount,
     duration,
     ends,
@@ -135,12 +134,11 @@ def standings_table(update: RaceProgress, rows: int) -> "RenderableType":
 
 def _in_order(standings: Sequence[CandidateState]) -> list[CandidateState]:
     """Return the candidates, best first; eliminated and failed candidates come last."""
-    out = ("out", "failed")
-    return sorted(standings, key=lambda one: (one.state in out, -_known(one.skill)))
 
+    def rank(one: CandidateState) -> tuple[bool, float]:
+        return one.state in ("out", "failed"), 2.0 if one.skill is None else -one.skill
 
-def _known(skill: float | None) -> float:
-    return -2.0 if skill is None else skill
+    return sorted(standings, key=rank)
 
 
 def summary(update: RaceProgress) -> str:
@@ -179,14 +177,9 @@ def introduction(result: RaceResult) -> list[str]:
         name = "last round" if last else f"round {place}"
         of = f" with {counted(one.seeds, 'seed')}" if last else ""
         at = f" at {one.rates} learning rates" if one.rates > 1 else ""
-        lines.append(
-            f"  {name}: {counted(one.size, 'model')}{at}{of}, about {_about(one.seconds)} per run"
-        )
+        about = duration(float(f"{one.seconds:.2g}"))
+        lines.append(f"  {name}: {counted(one.size, 'model')}{at}{of}, about {about} per run")
     return [*lines, *(f"note: {note}" for note in result.notes)]
-
-
-def _about(seconds: float) -> str:
-    return duration(float(f"{seconds:.2g}"))
 
 
 def _verdicts(result: RaceResult, takes_part: bool) -> Iterator[str]:
@@ -247,10 +240,11 @@ def board_sheet(board: Leaderboard) -> Sheet:
     )
     columns = ["candidate", skill, "behind best", over, "log-likelihood", "invalid"]
     title = f"leaderboard: {board.split} split, {counted(board.numbers, 'number')}"
-    rows = [
-        [name_of(one, board), own, _behind(one), against, one.log_likelihood, _invalid(one)]
-        for one, own, against in zip(board.places, skills, over_baseline, strict=True)
-    ]
+    rows: list[list[object]] = []
+    for one, own, against in zip(board.places, skills, over_baseline, strict=True):
+        behind = "" if one.behind is None else figure(one.behind).marked(" tie" * one.tied)
+        invalid = share(one.invalid.value) if one.is_model else None
+        rows.append([name_of(one, board), own, behind, against, one.log_likelihood, invalid])
     picks = [f"label:{one.label}" for one in board.places]
     return Sheet(title, columns, rows, picks=picks, better={skill: "higher"})
 
@@ -272,23 +266,15 @@ def costs_sheet(board: Leaderboard) -> Sheet:
     """Return a table of costs for the models in the last round."""
     heads = ["candidate", "tokens/number", "params", "steps", "learning rate", "training"]
     heads.append("time per 1,000 predictions")
-    rows, picks = [], []
-    for contestant in board.places:
-        if contestant.costs is not None:
-            seconds = contestant.costs.eval_seconds
-            per_number = None if seconds is None else seconds / board.numbers
-            row = [
-                contestant.label,
-                contestant.costs.tokens_per_number,
-                amount(contestant.costs.parameters),
-            ]
-            row += [
-                amount(contestant.costs.steps),
-                contestant.rate,
-                duration(contestant.costs.train_seconds),
-            ]
-            rows.append([*row, duration(None if per_number is None else 1000 * per_number)])
-            picks.append(f"label:{contestant.label}")
+    rows: list[list[object]] = []
+    for one in board.places:
+        if (costs := one.costs) is not None:
+            seconds = costs.eval_seconds
+            per_thousand = None if seconds is None else 1000 * (seconds / board.numbers)
+            row = [one.label, costs.tokens_per_number, amount(costs.parameters)]
+            row += [amount(costs.steps), one.rate, duration(costs.train_seconds)]
+            rows.append([*row, duration(per_thousand)])
+    picks = [f"label:{row[0]}" for row in rows]
     return Sheet("costs, mean over seeds", heads, rows, picks=picks)
 
 
@@ -297,17 +283,6 @@ def _largest(board: Leaderboard) -> list[str]:
     errors = board.place(board.winner).errors
     kept = sorted(board.fields, key=lambda field: -errors[field].n)[:_MOST_FIELDS]
     return [field for field in board.fields if field in kept]
-
-
-def _behind(contestant: Contestant) -> Formatted | str:
-    if contestant.behind is None:
-        return ""
-    behind = figure(contestant.behind)
-    return behind.marked(" tie") if contestant.tied else behind
-
-
-def _invalid(contestant: Contestant) -> Formatted | None:
-    return share(contestant.invalid.value) if contestant.is_model else None
 
 
 def name_of(contestant: Contestant, board: Leaderboard) -> str:
@@ -360,19 +335,21 @@ def _records(result: RaceResult) -> Iterator[dict[str, Any]]:
             yield row | {"metric": units[label], "figure": one.steps[label]}
             yield row | {"metric": "rate", "figure": one.rates.get(label)}
     for each in result.leaderboard.places if result.leaderboard is not None else ():
-        row = {
-            "kind": "model" if each.is_model else "baseline",
-            "label": each.label,
+        kind = "model" if each.is_model else "baseline"
+        row = {"kind": kind, "label": each.label, "tied": each.tied}
+        figures = {
+            "skill": each.skill,
+            "over-baseline": each.over_baseline,
+            "behind": each.behind,
+            "r2": each.r2,
+            "conformal-coverage": each.coverage if each.coverage.value is not None else None,
+            "conformal-width": each.width if each.width.value is not None else None,
+            "log-likelihood": each.log_likelihood if each.is_model else None,
+            "invalid": each.invalid,
         }
-        row |= {"tied": each.tied}
-        figures = {"skill": each.skill, "over-baseline": each.over_baseline}
-        figures |= {"behind": each.behind} if each.behind is not None else {}
-        figures |= {"r2": each.r2}
-        calibrated = {"conformal-coverage": each.coverage, "conformal-width": each.width}
-        figures |= {name: found for name, found in calibrated.items() if found.value is not None}
-        figures |= {"log-likelihood": each.log_likelihood} if each.is_model else {}
-        for metric, found in (figures | {"invalid": each.invalid}).items():
-            yield row | {"metric": metric, "n": found.n} | ends(found)
+        for metric, found in figures.items():
+            if found is not None:
+                yield row | {"metric": metric, "n": found.n} | ends(found)
         for field, error in each.errors.items():
             yield row | {"metric": "mae", "field": field, "n": error.n} | ends(error)
         if each.costs is not None:

@@ -67,10 +67,12 @@ def print_report(
     """
     report = evaluation.report
     whole: dict[str, Any] = {"ref": evaluation.ref, "report": report, "timing": evaluation.timing}
-    whole |= {"published": published} if published else {}
-    records = chain(_records(report), _costs_records(evaluation), published_records(published))
-    shown = report_parts(evaluation, all_metrics=all_metrics)
-    parts = chain(shown, published_parts(published) if published else ())
+    records = [*_records(report), *_costs_records(evaluation)]
+    parts = report_parts(evaluation, all_metrics=all_metrics)
+    if published:
+        whole["published"] = published
+        records += published_records(published)
+        parts = chain(parts, published_parts(published))
     print_result(format, whole, _COLUMNS, records, parts, made=made, kind=REPORT, quiet=quiet)
 
 
@@ -404,10 +406,9 @@ def _costs_records(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
             yield {"part": "cost", "metric": what.replace("_", "-"), "figure": value}
 
 
-def published_records(published: PublishedComparison | None) -> Iterator[dict[str, Any]]:
+def published_records(published: PublishedComparison) -> Iterator[dict[str, Any]]:
     """Yield the published values as CSV rows."""
-    for one in published.cells if published else ():
-        assert published is not None
+    for one in published.cells:
         value = None if one.cell is None else float(one.cell.value)
         part = {"part": f"printed in {published.table}", "value": one.column}
         yield part | {"metric": one.metric, "figure": value}

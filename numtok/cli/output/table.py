@@ -2,7 +2,7 @@
 
 import msgspec
 
-from numtok.cli.output.printing import Format, Size, print_made, rows_by_split
+from numtok.cli.output.printing import Format, Rows, Size, print_made, rows_by_split
 from numtok.data.reading.split_rule import TRAIN
 from numtok.data.tables.table import TableFile, read_table_file, read_table_of, twin_notes
 from numtok.store.artifact import Artifact
@@ -41,15 +41,15 @@ def _twins(artifact: Artifact) -> list[str]:
     return twin_notes(table, [name for name in splits if name != TRAIN]) if TRAIN in splits else []
 
 
-def _rows(artifact: Artifact, file: TableFile) -> list[tuple[str, object]]:
+def _rows(artifact: Artifact, file: TableFile) -> Rows:
     counts = artifact.counts(_TableCounts)
     kinds = [feature.kind for feature in file.features]
-    rows: list[tuple[str, object]] = [
+    return [
         ("rows", counts.rows),
         *rows_by_split(artifact.manifest.counts),
+        ("features", counts.features),
+        ("  numbers", kinds.count("number")),
+        ("  categories", kinds.count("category")),
+        *[("folds", len(file.splits))] * (len(file.splits) > 1),
+        ("size", Size(artifact.manifest.bytes)),
     ]
-    rows += [("features", counts.features), ("  numbers", kinds.count("number"))]
-    rows += [("  categories", kinds.count("category"))]
-    if len(file.splits) > 1:
-        rows.append(("folds", len(file.splits)))
-    return [*rows, ("size", Size(artifact.manifest.bytes))]

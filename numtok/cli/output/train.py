@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from numtok.cli.output.figures import amount, duration, number, share
-from numtok.cli.output.printing import Format, Size, print_made, print_note, print_table
+from numtok.cli.output.printing import Format, Rows, Size, print_made, print_note, print_table
 from numtok.cli.output.progress import Live
 from numtok.encoding.schema import TRUNCATED
 from numtok.models.heads.base import HEADS
@@ -61,7 +61,6 @@ class _FitTiming(msgspec.Struct):
     peak_memory: Natural
 
 
-Rows = list[tuple[str, object]]
 _FEW_STEPS, _FEW_BATCHES = 200, 4  # steps per fold, steps per epoch
 
 

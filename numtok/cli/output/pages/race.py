@@ -20,13 +20,13 @@ from numtok.cli.output.pages.page import Headline, Page, PageChart, Part, Sectio
 from numtok.cli.output.pages.parts import headline
 from numtok.cli.output.printing import Sheet, counted
 from numtok.cli.output.race import accuracy_sheet, board_sheet, costs_sheet, legend, name_of
-from numtok.evaluation.comparison.experiments import costs_of
+from numtok.evaluation.comparison.experiments import ExperimentCosts, costs_of
 from numtok.evaluation.report_files import Evaluation, read
 from numtok.reports import REPORT
 from numtok.store.artifact import Resolve
 from numtok.sweeps.race.accuracy import AccuracyRow
 from numtok.sweeps.race.candidates import Verdict
-from numtok.sweeps.race.leaderboard import Contestant, Leaderboard
+from numtok.sweeps.race.leaderboard import Leaderboard
 from numtok.sweeps.race.plan import Plan
 from numtok.sweeps.race.race import RaceResult
 from numtok.sweeps.race.rounds import RoundResult
@@ -124,7 +124,17 @@ def _raced(
     first = _first_round(result, colours, resolve)
     accuracy = [accuracy_sheet(result.accuracy)] if result.accuracy else []
     yield Section("board", "Leaderboard", "", [*accuracy, *_board(board, colours)])
-    costs = [*_first_costs(result, first, colours), *_last_costs(models, colours)]
+    tried = [
+        (label, costs_of(evaluations), (result.rounds[0].skills[label], None, None))
+        for label, evaluations in first.items()
+    ]  # on the validation split
+    chosen_from = [
+        (one.label, one.costs, (one.skill.value, one.skill.low, one.skill.high)) for one in models
+    ]
+    costs = [
+        *_cost_charts(_FIRST, _FIRST_COSTS, tried, colours),
+        *_cost_charts(_LAST, _LAST_COSTS, chosen_from, colours),
+    ]
     learnt = [
         *learning_charts(_FIRST, first, colours, resolve, "First round: loss"),
         *learning_charts(_LAST, compared.evaluations, colours, resolve, "Last round: loss"),
@@ -171,28 +181,21 @@ def _first_round(
     }
 
 
-def _first_costs(
-    result: RaceResult, first: Mapping[str, Sequence[Evaluation]], colours: Mapping[str, int]
+def _cost_charts(
+    name: str,
+    keys: Sequence[str],
+    found: Sequence[tuple[str, ExperimentCosts | None, Sequence[float | None]]],
+    colours: Mapping[str, int],
 ) -> Iterator[PageChart]:
-    """Draw the skill on the validation split of the candidates of the first round."""
-    for key in _FIRST_COSTS:
-        points = []
-        for label, evaluations in first.items():
-            cost, skill = getattr(costs_of(evaluations), key), result.rounds[0].skills[label]
-            points.append((label, cost, skill, None, None))
-        words = f"{_SKILL} in the first round"
-        yield from cost_chart(f"{_FIRST}-cost-{key}", key, words, points, colours)
-
-
-def _last_costs(models: Sequence[Contestant], colours: Mapping[str, int]) -> Iterator[PageChart]:
-    """Draw the skill on the test split of the candidates of the last round."""
-    for key in _LAST_COSTS:
+    """Draw the skill of the candidates of a round against costs. ``found`` has their labels, costs,
+    and skills with intervals."""
+    for key in keys:
         points = [
-            (one.label, getattr(one.costs, key), one.skill.value, one.skill.low, one.skill.high)
-            for one in models
+            (label, getattr(costs, key), value, low, high)
+            for label, costs, (value, low, high) in found
         ]
-        words = f"{_SKILL} in the last round"
-        yield from cost_chart(f"{_LAST}-cost-{key}", key, words, points, colours)
+        words = f"{_SKILL} in the {name} round"
+        yield from cost_chart(f"{name}-cost-{key}", key, words, points, colours)
 
 
 def _rounds(result: RaceResult, board: Leaderboard) -> Sheet:
