@@ -10,6 +10,7 @@ import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
+from inspect import Parameter
 from numbers import Integral, Real
 from pathlib import Path
 from types import NoneType, UnionType
@@ -204,22 +205,14 @@ def described(settings: type) -> Callable[[Function], Function]:
     """
 
     def describe(function: Function) -> Function:
-        own = [
-            parameter
-            for parameter in inspect.signature(function).parameters.values()
-            if parameter.kind is inspect.Parameter.KEYWORD_ONLY
-        ]
+        given = inspect.signature(function).parameters.values()
+        own = [parameter for parameter in given if parameter.kind is Parameter.KEYWORD_ONLY]
         added = []
         for field in settings_in(settings).values():
-            kind = (
-                inspect.Parameter.POSITIONAL_OR_KEYWORD
-                if field.argument
-                else inspect.Parameter.KEYWORD_ONLY
-            )
-            default = inspect.Parameter.empty if field.required else field.default
-            added.append(
-                inspect.Parameter(field.argument_name, kind, default=default, annotation=field.type)
-            )
+            kind = Parameter.POSITIONAL_OR_KEYWORD if field.argument else Parameter.KEYWORD_ONLY
+            default = Parameter.empty if field.required else field.default
+            name, annotation = field.argument_name, field.type
+            added.append(Parameter(name, kind, default=default, annotation=annotation))
         ordered = sorted([*added, *own], key=_order)
         function.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
         lines = parameters(settings)
@@ -239,5 +232,5 @@ def _with_parameters(docstring: str, lines: Sequence[str]) -> str:
     return f"{docstring[: match.start()]}{section}\n{docstring[match.start() :]}"
 
 
-def _order(parameter: inspect.Parameter) -> tuple[int, bool]:
-    return parameter.kind, parameter.default is not inspect.Parameter.empty
+def _order(parameter: Parameter) -> tuple[int, bool]:
+    return parameter.kind, parameter.default is not Parameter.empty

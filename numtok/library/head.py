@@ -309,9 +309,9 @@ class NumberHead(NumberHeads):
         ``state_dict`` saves them with the weights.
         """
         own = self._own
-        scaling = None
-        if own is not None:
-            scaling = ScalingSettings(settings_of(own.normalizer), own.constants)
+        scaling = (
+            None if own is None else ScalingSettings(settings_of(own.normalizer), own.constants)
+        )
         content = msgspec.json.encode(_HeadState(scaling, self.calibration))
         return torch.frombuffer(bytearray(content), dtype=torch.uint8)
 

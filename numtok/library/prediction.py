@@ -141,7 +141,12 @@ class PredictedNumbers:
 
     def _repr_html_(self) -> str:
         """Return an HTML table of the first numbers with their 5%, 50% and 95% quantiles."""
-        shown = self._first(_SHOWN)
+        shown = replace(
+            self,
+            reading=self.reading.take(slice(_SHOWN)),
+            points=self.points[:_SHOWN],
+            in_answer=None if self.in_answer is None else self.in_answer[:_SHOWN],
+        )
         head, columns = ["point"], shown.point()[:, None]
         if self.why_none is None and len(self):
             head += [f"{level:.0%}" for level in _LEVELS]
@@ -149,14 +154,6 @@ class PredictedNumbers:
         rows = ([f"{value:.6g}" for value in row] for row in columns.tolist())
         left = len(self) - len(shown)
         return html_table(head, rows) + (f"<p>and {left:,} more</p>" if left else "")
-
-    def _first(self, count: int) -> "PredictedNumbers":
-        return replace(
-            self,
-            reading=self.reading.take(slice(count)),
-            points=self.points[:count],
-            in_answer=None if self.in_answer is None else self.in_answer[:count],
-        )
 
 
 def floats(values: Any, name: str, count: int | None = None) -> NDArray[np.float64]:

@@ -37,18 +37,15 @@ def name(default: str) -> Any:
 
 
 def html() -> Any:
-    help = "Also write a self-contained HTML page; needs the extra `pages`"
-    return _run_setting(None, help)
+    return _run_setting(None, "Also write a self-contained HTML page; needs the extra `pages`")
 
 
 def restart() -> Any:
-    help = "Start over instead of resuming an interrupted run"
-    return _rare_setting(False, help)
+    return _rare_setting(False, "Start over instead of resuming an interrupted run")
 
 
 def force() -> Any:
-    help = "Rebuild an artifact and check that it is identical"
-    return _rare_setting(False, help)
+    return _rare_setting(False, "Rebuild an artifact and check that it is identical")
 
 
 def dry_run(help: str = "Print what would be written and its size, then exit") -> Any:

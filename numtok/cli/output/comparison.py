@@ -143,7 +143,9 @@ def group_sheets(
         title = where if len(chosen) > 1 or len(metrics) == 1 else f"{chosen[0]}: {where}"
         yield _standings(title, comparison, part, chosen)
         if several:
-            deviations = of_each(lambda one, _: _deviation(one.figure))
+            deviations = of_each(
+                lambda one, _: one.figure.deviation and two_digits(one.figure.deviation)
+            )
             yield _sheet("standard deviation over seeds", chosen, several, deviations)
         if others and part.reference is not None:
             apart = of_each(lambda one, metric: _apart(one.difference, metric))
@@ -244,10 +246,6 @@ def _skills(comparison: Comparison, part: SampleGroup) -> Iterator[Sheet]:
 def _name(experiment: Experiment) -> str:
     seeds = len(experiment.seeds)
     return experiment.label if seeds == 1 else f"{experiment.label} ({seeds} seeds)"
-
-
-def _deviation(statistics: SeedStatistics) -> float | None:
-    return None if statistics.deviation is None else two_digits(statistics.deviation)
 
 
 def deviating(statistics: FoldStatistics) -> Formatted:

@@ -43,15 +43,7 @@ def print_tables(
     for index, table in enumerate(fitted(columns, limit, in_lists=in_lists)):
         if index:
             console.print()
-        if (
-            in_lists
-            and table.widths
-            and width_of(table.columns) > limit
-            and not any(
-                column.folds and width < column.width
-                for column, width in zip(table.columns, table.widths, strict=True)
-            )
-        ):
+        if table.stacked:
             _print_stacked(table.columns, limit, console, spanning)
         else:
             for line in _lines(table, marks, spanning, _rule(to)):

@@ -125,10 +125,6 @@ def _normalizer(codec: Codec) -> str:
     return f"{spec} ({constants})" if constants else spec
 
 
-#: Names of counts in tables, where they are not plain.
-_IN_WORDS = {INEXACT: "rounded numbers"}
-
-
 def _rows(artifact: Artifact, made: bool) -> Rows:
     manifest, counts = artifact.manifest, artifact.counts(_EncodeCounts)
     rows: Rows = [
@@ -142,7 +138,8 @@ def _rows(artifact: Artifact, made: bool) -> Rows:
     for key, count in sorted(manifest.counts.items()):
         if key not in _PLAIN and not key.startswith(("rows_", TWINS)):
             lost = "lost: " if key.endswith(_LOSSES) else ""
-            rows.append((lost + _IN_WORDS.get(key, key.replace("_", " ")), count))
+            words = "rounded numbers" if key == INEXACT else key.replace("_", " ")
+            rows.append((lost + words, count))
     if counts.rejected:
         rows.append(("rejected rows", counts.rejected))
     rows.append(("size", Size(manifest.bytes)))

@@ -143,6 +143,8 @@ class TableBlock:
         True if intervals are printed below their values.
     widths
         Width of each column in characters, if any column is wrapped.
+    stacked
+        True if each row is printed on several lines, because the columns do not fit.
     note
         Note on columns that were dropped; empty if all fit.
     """
@@ -151,6 +153,7 @@ class TableBlock:
     labels: Sequence[str] = ()
     below: bool = False
     widths: Sequence[int] = ()
+    stacked: bool = False
     note: str = ""
 
 
@@ -159,8 +162,7 @@ def fitted(
 ) -> list[TableBlock]:
     """Divide columns into blocks that fit into ``limit`` characters.
 
-    With ``in_lists``, the columns stay in one block, even if it is too wide; each row is then
-    printed on several lines.
+    With ``in_lists``, the columns stay in one block, even if it is too wide.
     """
     nicely = [aligned(column) for column in columns]
     for candidates in (nicely, list(columns)):
@@ -173,7 +175,7 @@ def fitted(
         if below and width_of(candidates, below=True) <= limit:
             return [TableBlock(candidates, below=True)]
     if in_lists:
-        return [TableBlock(columns, widths=[column.width for column in columns])]
+        return [TableBlock(columns, stacked=True)]
     first, *rest = columns
     labels: Sequence[str] = ()
     room = limit - first.width - GAP

@@ -88,21 +88,17 @@ class Bar(Live):
     bytes, rows done)."""
 
     def columns(self) -> "list[ProgressColumn]":
-        from rich.progress import (
-            BarColumn,
-            DownloadColumn,
-            TextColumn,
-            TimeRemainingColumn,
-            TransferSpeedColumn,
-        )
+        from rich import progress
 
+        name, bar = progress.TextColumn("{task.description:10}"), progress.BarColumn(bar_width=16)
+        told, size = progress.TextColumn("{task.fields[told]}"), progress.DownloadColumn()
         return [
-            TextColumn("{task.description:10}"),
-            BarColumn(bar_width=16),
-            TextColumn("{task.fields[told]}"),
-            DownloadColumn(),
-            TransferSpeedColumn(),
-            TimeRemainingColumn(),
+            name,
+            bar,
+            told,
+            size,
+            progress.TransferSpeedColumn(),
+            progress.TimeRemainingColumn(),
         ]
 
     def __call__(self, what: str, done: int, total: int, rows: int) -> None:

@@ -232,19 +232,13 @@ def _across(name: str, parts: Mapping[str, Figures], shown: Sequence[str] | None
 def _fields(fields: Mapping[str, Figures]) -> Sheet:
     """Return a table with one row per field. Only skill has an interval, so that rows stay on one
     line."""
-    metrics = dict.fromkeys(metric for figures in fields.values() for metric in figures)
-    columns: list[str] = ["field", "n"]
-    cells: list[list[Formatted]] = []
-    for metric in metrics:
+    lines: list[list[Any]] = [["field", *fields], ["n", *map(_count, fields.values())]]
+    for metric in dict.fromkeys(metric for figures in fields.values() for metric in figures):
         own = [found.get(metric) for found in fields.values()]
         values = own if metric == FIELD_SKILL else [one.value if one else None for one in own]
-        heading, column, _ = metric_cells(metric, values)
-        columns.append(heading.replace(metric, _IN_FIELDS.get(metric, metric)))
-        cells.append(column)
-    rows: list[list[object]] = [
-        [field, _count(found), *row]
-        for (field, found), row in zip(fields.items(), zip(*cells, strict=True), strict=True)
-    ]
+        heading, cells, _ = metric_cells(metric, values)
+        lines.append([heading.replace(metric, _IN_FIELDS.get(metric, metric)), *cells])
+    columns, *rows = zip(*lines, strict=True)
     title = (
         "by field: skill is 1 - MAE / MAE of the field's training median, at least -1; error is "
         "the median relative error"

@@ -96,11 +96,6 @@ def paper_of(source: str) -> str:
     return re.split("[,;(]", source)[0].strip()
 
 
-def _short_paper(source: str) -> str:
-    paper = paper_of(source)
-    return paper.removesuffix(" Regression").replace("language models", "LLMs")
-
-
 # --- numtok schemes ----------------------------------------------------------------------------
 
 
@@ -115,8 +110,9 @@ def schemes_parts() -> Iterator[Part]:
         (written,), _ = explained(EXAMPLE, [name])
         tokens = scheme.tokens_per_number
         count = "varies" if tokens is None else Formatted(str(tokens), tokens)
+        paper = paper_of(scheme.source).removesuffix(" Regression")
         row: list[object] = [f"  {name}", _tokens(written.tokens), count, range_of(scheme)]
-        row += [precision_of(scheme.error, scheme), _short_paper(scheme.source)]
+        row += [precision_of(scheme.error, scheme), paper.replace("language models", "LLMs")]
         rows[idea_of(scheme)].append(row)
     listed: list[list[object]] = []
     for idea, own in rows.items():
@@ -202,7 +198,8 @@ def in_example_range(
         if scheme_of(item.scheme).unit_interval and math.isfinite(2 * most):
             scaled = (value + most) / (2 * most)
             (own,) = run(repr(scaled), (item.scheme,), NumeralPolicy())
-            item, stated = _scaled_back(item, own, value, most), _around_zero(most)
+            item = _scaled_back(item, own, value, most)
+            stated = f"{short_value(-most)} to {short_value(most)}"
         shown.append(item)
     return shown, stated
 
@@ -213,10 +210,6 @@ def _scaled_back(
     back = float(own.decoded) * 2 * most - most
     error = abs(back - value) / (abs(value) or 1)
     return replace(item, tokens=own.tokens, decoded=f"{back:.6g}", error=error, note="")
-
-
-def _around_zero(most: float) -> str:
-    return f"{short_value(-most)} to {short_value(most)}"
 
 
 def _finite(number: str) -> float | None:

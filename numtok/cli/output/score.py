@@ -18,7 +18,6 @@ from numtok.evaluation.answer_scores.scores import (
     RuleScores,
 )
 from numtok.evaluation.report_files import clusters_note
-from numtok.reports import Figure
 
 COLUMNS = ("kind", "model", "rule", "metric", "n", "figure", "low", "high", "reference", "p",
            "p_holm", "detectable")  # fmt: skip
@@ -67,7 +66,8 @@ def _sheet(
     better = {}
     if _EXACT in scores.metrics:
         headings.append("right")
-        columns.append([_right(row.metrics[_EXACT]) for row in rows])
+        exact = [row.metrics[_EXACT] for row in rows]
+        columns.append([None if one.value is None else round(one.value * one.n) for one in exact])
     for metric, direction in scores.metrics.items():
         _, cells, _ = metric_cells(
             metric, [row.metrics[metric] for row in rows], score_is_plain=True
@@ -79,11 +79,6 @@ def _sheet(
     if what == "rule":  # no rule is better than another
         return Sheet(title, [what, *headings], table)
     return Sheet(title, [what, *headings], table, picks=names, better=better)
-
-
-def _right(exact: Figure) -> int | None:
-    """Return the number of right answers."""
-    return None if exact.value is None else round(exact.value * exact.n)
 
 
 def _comparisons(scores: AnswerScores) -> Sheet:

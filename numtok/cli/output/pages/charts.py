@@ -86,7 +86,8 @@ def size_chart(name: str, sizes: SizePanel | None) -> Iterator[PageChart]:
         "Median relative error with its quartiles, by magnitude of the true value (equal counts). "
         "A click shows the rows of one magnitude."
     )
-    yield from chart(name, "Error by magnitude", text, sizes and sizes.panel, height=360)
+    panel = None if sizes is None else sizes.panel
+    yield from chart(name, "Error by magnitude", text, panel, height=360)
 
 
 def coverage_chart(
