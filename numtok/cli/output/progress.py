@@ -92,14 +92,8 @@ class Bar(Live):
 
         name, bar = progress.TextColumn("{task.description:10}"), progress.BarColumn(bar_width=16)
         told, size = progress.TextColumn("{task.fields[told]}"), progress.DownloadColumn()
-        return [
-            name,
-            bar,
-            told,
-            size,
-            progress.TransferSpeedColumn(),
-            progress.TimeRemainingColumn(),
-        ]
+        speed, left = progress.TransferSpeedColumn(), progress.TimeRemainingColumn()
+        return [name, bar, told, size, speed, left]
 
     def __call__(self, what: str, done: int, total: int, rows: int) -> None:
         self.show(what, done, total or None, f"{rows:,} rows" if rows else "")
