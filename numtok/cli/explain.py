@@ -28,7 +28,7 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
 
         print_readings((read_text(text, policy) for text in _texts(settings.text)), format)
         return
-    from numtok.cli.output.explain import print_explained
+    from numtok.cli.output.schemes import print_explained
     from numtok.stages.explain import run
 
     assert settings.number is not None

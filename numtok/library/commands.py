@@ -375,8 +375,8 @@ def explain(number: str | float | None = None, /, **settings: Any) -> Shown:
     -60.2
     ...
     """
-    from numtok.cli.output.explain import print_explained
     from numtok.cli.output.reading import print_readings
+    from numtok.cli.output.schemes import print_explained
     from numtok.numerals.policy import NumeralPolicy
     from numtok.numerals.reading import read_text
     from numtok.stages.explain import run

@@ -55,6 +55,7 @@ def test_the_help_of_every_command_fits_80_columns_and_names_no_types(numtok: Sh
             assert ran.code == 0
             assert [line for line in ran.out.splitlines() if len(line) > 80] == []
             assert not re.search(r"<(bool|str|int|float|list|path)", ran.out)
+            assert "Example: numtok " in " ".join(ran.out.split())
             assert numtok(name, "-h").out == numtok("help", name).out == ran.out
 
 

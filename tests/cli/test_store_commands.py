@@ -31,7 +31,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numtok import __version__, cli
-from numtok.cli import main
 from numtok.cli.output import printing
 from numtok.cli.output.printing import Sheet, print_parts, print_table
 from numtok.errors import needing
@@ -390,22 +389,6 @@ def test_gc_says_what_it_swept(numtok: Shell, artifact: Artifact) -> None:
 
 def test_the_version_is_printed(numtok: Shell) -> None:
     assert numtok("--version") == Ran(0, f"numtok {__version__}\n", "")
-
-
-def test_help_names_every_command(numtok: Shell) -> None:
-    ran = numtok("--help")
-    assert ran.code == 0
-    for path in Path(main.__file__).parent.glob("[a-z]*.py"):
-        if path.stem != "main":
-            assert f" {path.stem.replace('_', '-')} " in ran.out
-
-
-def test_every_command_has_an_example_in_its_help(numtok: Shell) -> None:
-    for path in Path(main.__file__).parent.glob("[a-z]*.py"):
-        if path.stem != "main":
-            ran = numtok(path.stem.replace("_", "-"), "--help")
-            assert "Example: numtok " in " ".join(ran.out.split()), path.stem
-            assert all(len(line) <= 80 for line in ran.out.splitlines())
 
 
 def test_the_help_of_a_command_fills_its_lines(numtok: Shell) -> None:

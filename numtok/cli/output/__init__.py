@@ -8,7 +8,6 @@ demo.py        the leaderboard of the demo
 drawing.py     tables on a terminal, drawn as laid out
 encode.py      encoded data
 errors.py      error analyses
-explain.py     how schemes write a number
 fetch.py       downloaded data
 fidelity.py    how published results compare with our measurements
 gen.py         generated data
@@ -21,7 +20,7 @@ progress.py    progress bars
 race.py        races
 reading.py     the numbers in texts, and digits that are not part of any number
 report.py      one report
-schemes.py     descriptions of schemes
+schemes.py     descriptions of schemes, and how they write a number
 score.py       scores of answers of any model
 sweep.py       sweeps
 table.py       table artifacts

@@ -17,7 +17,15 @@ import numpy as np
 from numtok.analysis.profiling.short_values import short_value
 from numtok.cli._options import COLUMNS, Kind
 from numtok.cli.output.figures import Formatted, share
-from numtok.cli.output.printing import Part, Sheet, Verbatim, width
+from numtok.cli.output.printing import (
+    Format,
+    Part,
+    Sheet,
+    Verbatim,
+    print_parts,
+    print_table,
+    width,
+)
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes.base import (
     SCHEMES,
@@ -171,6 +179,8 @@ def example_of(spec: str) -> str:
 
 # --- numtok explain ----------------------------------------------------------------------------
 
+_EXPLAIN_COLUMNS = ("scheme", "tokens", "channel", "count", "read back", "relative error", "note")
+
 
 def explained(number: str, specs: Sequence[str]) -> tuple[list[ExplainedNumber], str]:
     """Return a number as written by each scheme, and the example range (see
@@ -218,6 +228,27 @@ def _finite(number: str) -> float | None:
     except ValueError:  # a percentage
         return None
     return value if math.isfinite(value) else None
+
+
+def print_explained(number: str, written: Sequence[ExplainedNumber], format: Format) -> None:
+    """Print how schemes write a number: one table grouped by kind of scheme, or one row per scheme
+    in CSV, JSON and Markdown."""
+    if format is Format.TABLE:
+        print_parts(explain_parts(number, written))
+        return
+    rows = [
+        (
+            item.scheme,
+            " ".join(item.tokens),
+            item.channel,
+            len(item.tokens),
+            item.decoded,
+            item.error,
+            item.note,
+        )
+        for item in written
+    ]
+    print_table(number, _EXPLAIN_COLUMNS, rows, format)
 
 
 def explain_parts(number: str, written: Sequence[ExplainedNumber]) -> Iterator[Part]:
