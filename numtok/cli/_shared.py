@@ -15,8 +15,7 @@ OneJsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON obje
 RefArgument = Annotated[
     str,
     typer.Argument(
-        metavar="REF",
-        help="Artifact: name@version, name, kind/name, start of a version, or folder",
+        metavar="REF", help="Artifact: name@version, name, kind/name, start of a version, or folder"
     ),
 ]
 

@@ -42,13 +42,7 @@ from numtok.cli._options import (
 )
 from numtok.cli._shared import Invocation
 from numtok.cli._signals import Terminated, raising_at_signals
-from numtok.cli._usage import (
-    FORMER,
-    SYNONYMS,
-    split_hint,
-    unknown_kind,
-    usage_message,
-)
+from numtok.cli._usage import FORMER, SYNONYMS, split_hint, unknown_kind, usage_message
 from numtok.cli.output.printing import one_line
 from numtok.config import FILE, Config, load
 from numtok.errors import (
@@ -76,10 +70,7 @@ def _global_options(
     store: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR",
-            envvar="NUMTOK_STORE",
-            help="Artifact folder",
-            show_default="artifacts",
+            metavar="DIR", envvar="NUMTOK_STORE", help="Artifact folder", show_default="artifacts"
         ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Hide notes and progress")] = False,

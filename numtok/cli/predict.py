@@ -38,10 +38,7 @@ def command(context: typer.Context, settings: Config) -> None:
     on_terminal = sys.stdout.isatty()
     readable = on_terminal and bool(settings.text)
     # In a terminal the lines are progress enough; a bar would be drawn between them.
-    with (
-        Count(context.obj.quiet or on_terminal) as progress,
-        closing(rows) as lines,
-    ):
+    with Count(context.obj.quiet or on_terminal) as progress, closing(rows) as lines:
         for done, line in enumerate(lines, 1):
             if readable:
                 for shown in readable_lines(json.loads(line)["predicted"], settings.interval):

@@ -14,11 +14,7 @@ from torch.nn import functional as F
 from numtok.arrays import Floats, Ints
 from numtok.encoding.channel import ChannelValues, normalised_values
 from numtok.encoding.grammar import Grammar
-from numtok.encoding.normalizers.base import (
-    FittedNormalizer,
-    no_scaling,
-    stored_normalizer,
-)
+from numtok.encoding.normalizers.base import FittedNormalizer, no_scaling, stored_normalizer
 from numtok.encoding.schemes.base import Channel, ChannelScheme, splits_numbers
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.raw_numbers import RawNumbers, listed
@@ -37,12 +33,7 @@ from numtok.models.heads.base import (
     projection,
 )
 from numtok.models.inputs import single
-from numtok.models.number_heads import (
-    NumberHeads,
-    calibration_of,
-    check_head,
-    own_scaling,
-)
+from numtok.models.number_heads import NumberHeads, calibration_of, check_head, own_scaling
 from numtok.models.settings import ScalingSettings
 from numtok.models.steps import ParallelFill
 from numtok.models.vocabulary import Vocabulary

@@ -25,10 +25,7 @@ def fields() -> Any:
 
 def drop() -> Any:
     return setting(
-        (),
-        "With --target: fields to leave out, such as an id",
-        joined=True,
-        metavar="A,B",
+        (), "With --target: fields to leave out, such as an id", joined=True, metavar="A,B"
     )
 
 

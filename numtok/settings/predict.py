@@ -74,11 +74,7 @@ class Config(CommandSettings):
     top_k: int = _fields.top_k()
     top_p: float = _fields.top_p()
     fold: int | None = setting(
-        None,
-        "Fold whose model predicts",
-        metavar="K",
-        of="tables",
-        at_least=0,
+        None, "Fold whose model predicts", metavar="K", of="tables", at_least=0
     )
     pretrained: str | None = setting(
         None,

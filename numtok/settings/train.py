@@ -50,9 +50,7 @@ class Config(CommandSettings):
     """
 
     data: str = setting(
-        help="REF of encoded data or a table; or a table file",
-        argument=True,
-        swept=False,
+        help="REF of encoded data or a table; or a table file", argument=True, swept=False
     )
     _: KW_ONLY
     preset: str | None = _part(
@@ -75,12 +73,7 @@ class Config(CommandSettings):
         None, "Number of training rows", of="tables", at_least=2, shown_default="all"
     )
     validation: float = _data(
-        0.1,
-        "Held-out fraction",
-        metavar="FRACTION",
-        of="tables",
-        above=0,
-        below=1,
+        0.1, "Held-out fraction", metavar="FRACTION", of="tables", above=0, below=1
     )
     objective: str | None = _part(
         "Objective: mlm:targets, mlm:numbers, ar, classify, ...",
@@ -124,17 +117,11 @@ class Config(CommandSettings):
     steps: int | None = _length("Number of training steps")
     tokens: int | None = _length("Number of training tokens")
     minutes: float | None = _length(
-        "Training time without validation",
-        metavar="M",
-        below=math.inf,
-        shown_default="5",
+        "Training time without validation", metavar="M", below=math.inf, shown_default="5"
     )
     epochs: int = _budget(300, "Maximum number of epochs", of="tables", at_least=1)
     patience: int = _budget(
-        5,
-        "Early-stopping patience in epochs; 0 disables it",
-        of="tables",
-        at_least=0,
+        5, "Early-stopping patience in epochs; 0 disables it", of="tables", at_least=0
     )
     batch: int = _optimizer(128, "Rows per step", metavar="ROWS", above=0)
     learning_rate: float | None = _optimizer(
@@ -203,12 +190,7 @@ class Config(CommandSettings):
     devices: str = _fields.devices(
         "each gets part of the batch, or of the folds", section="Devices"
     )
-    shard: bool = _run(
-        False,
-        "Shard weights across devices",
-        flag="fsdp",
-        formerly=("shard",),
-    )
+    shard: bool = _run(False, "Shard weights across devices", flag="fsdp", formerly=("shard",))
     precision: str = _devices(
         "auto",
         "auto, float32 or bfloat16",
@@ -233,11 +215,7 @@ class Config(CommandSettings):
         repeat=False,
     )
     compile: bool = _devices(
-        False,
-        "Use torch.compile",
-        advanced=True,
-        counts="version",
-        came_later=True,
+        False, "Use torch.compile", advanced=True, counts="version", came_later=True
     )
     batch_workers: int = _run(0, "Data-loading threads", at_least=0)
     checkpoint_steps: int | None = _run(

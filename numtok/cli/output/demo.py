@@ -43,7 +43,7 @@ def demo_parts(result: DemoResult) -> Iterator[Part]:
     yield Sheet(title, columns, rows, picks=[one.label for one in experiments])
     yield [
         "r2 depends on the largest answers; error is the median relative error. Tokens per number "
-        "and time are the cost of an encoding. Baselines need no trained model.",
+        "and time are the cost of an encoding. Baselines need no trained model."
     ]
     best = experiments[0]
     yield Verbatim(

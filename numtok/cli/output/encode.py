@@ -6,14 +6,7 @@ from typing import Annotated
 import msgspec
 
 from numtok.cli.output.figures import duration, number, share
-from numtok.cli.output.printing import (
-    Format,
-    Rows,
-    Size,
-    print_dry_run,
-    print_made,
-    rows_by_split,
-)
+from numtok.cli.output.printing import Format, Rows, Size, print_dry_run, print_made, rows_by_split
 from numtok.declaration import settings_in
 from numtok.encoding.codec import Codec
 from numtok.encoding.row_twins import TWINS, twins_note

@@ -51,11 +51,7 @@ class Formatted(str):
     ends: tuple[str, str] | tuple[()]
 
     def __new__(
-        cls,
-        text: str,
-        key: float | None,
-        ends: tuple[str, str] | tuple[()] = (),
-        mark: str = "",
+        cls, text: str, key: float | None, ends: tuple[str, str] | tuple[()] = (), mark: str = ""
     ) -> "Formatted":
         interval = f" [{', '.join(ends)}]" if ends else ""
         formatted = super().__new__(cls, f"{text}{interval}{mark}")

@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msgspec.structs import asdict
 
-from numtok.cli.output.figures import (
-    amount,
-    duration,
-    ends,
-    figure,
-    percentage,
-    score_cells,
-    share,
-)
+from numtok.cli.output.figures import amount, duration, ends, figure, percentage, score_cells, share
 from numtok.cli.output.printing import (
     Format,
     Part,

@@ -27,13 +27,7 @@ from numtok.cli.output.printing import (
     width,
 )
 from numtok.encoding.scheme_spec import scheme_of
-from numtok.encoding.schemes.base import (
-    SCHEMES,
-    ChannelScheme,
-    LargestError,
-    Scheme,
-    needs_sample,
-)
+from numtok.encoding.schemes.base import SCHEMES, ChannelScheme, LargestError, Scheme, needs_sample
 from numtok.numerals.policy import NumeralPolicy
 from numtok.registry import name_in
 from numtok.stages.explain import ExplainedNumber, run

@@ -12,11 +12,7 @@ from numtok.cli.output.printing import (
     print_result,
     requirements_sheet,
 )
-from numtok.evaluation.answer_scores.scores import (
-    AnswerComparison,
-    AnswerScores,
-    RuleScores,
-)
+from numtok.evaluation.answer_scores.scores import AnswerComparison, AnswerScores, RuleScores
 from numtok.evaluation.report_files import clusters_note
 
 COLUMNS = ("kind", "model", "rule", "metric", "n", "figure", "low", "high", "reference", "p",
@@ -54,11 +50,7 @@ def _rules(scores: AnswerScores) -> list[str]:
 
 
 def _sheet(
-    scores: AnswerScores,
-    title: str,
-    what: str,
-    rows: Sequence[RuleScores],
-    names: Sequence[str],
+    scores: AnswerScores, title: str, what: str, rows: Sequence[RuleScores], names: Sequence[str]
 ) -> Sheet:
     """Return a table with one row per rule or model, and one column per metric."""
     headings: list[str] = []

@@ -4,15 +4,7 @@ curves, errors in the last round, all rounds, and the candidates that were ruled
 from collections.abc import Iterator, Mapping, Sequence
 
 from numtok.analysis.panels.numbers import lined_up
-from numtok.cli.output.figures import (
-    Formatted,
-    amount,
-    duration,
-    figure,
-    number,
-    percentage,
-    share,
-)
+from numtok.cli.output.figures import Formatted, amount, duration, figure, number, percentage, share
 from numtok.cli.output.pages.charts import chart, cost_chart, error_charts, learning_charts, section
 from numtok.cli.output.pages.compared import Compared
 from numtok.cli.output.pages.differences import differences_section
