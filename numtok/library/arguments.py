@@ -140,17 +140,11 @@ def settings_of(
     if twice := sorted(values.keys() & named.keys()):
         raise UsageError(f"{twice[0]} is passed twice, by position and by name. Pass it once")
     values |= named
-    fields: dict[str, Any] = {}
-    of_part: dict[str, Any] = {}
-    for name, value in values.items():
-        if name in declared:
-            fields[name] = _value(declared[name], value)
-        else:
-            of_part[name] = value
+    fields = {name: _value(declared[name], values[name]) for name in values if name in declared}
+    of_part = {name: value for name, value in values.items() if name not in declared}
     if of_part and not any(field.expands for field in declared.values()):
-        raise unknown(
-            "setting", next(iter(of_part)), [field.argument_name for field in declared.values()]
-        )
+        known = [field.argument_name for field in declared.values()]
+        raise unknown("setting", next(iter(of_part)), known)
     if of_part:
         fields[_PART_SETTINGS] = {
             name: value if value is True else str(value)

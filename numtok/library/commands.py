@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from numtok.cli.output.printing import Format
+from numtok.cli.output.progress import Bar, Count
 from numtok.data.tables.file import FORMATS, parsed, read_file
 from numtok.errors import UsageError
 from numtok.library.arguments import as_arguments, described, open_store, settings_of
@@ -114,7 +115,6 @@ def gen(config: GenConfig, store: Store, quiet: bool) -> Any:
     >>> numtok.gen("arithmetic", operands=3, rows=100000)
     <numtok data arithmetic@...>
     """
-    from numtok.cli.output.progress import Bar
     from numtok.stages.gen import run
 
     with Bar(quiet) as progress:
@@ -132,7 +132,6 @@ def fetch(config: FetchConfig, store: Store, quiet: bool) -> list[Any]:
     list of StoredArtifact
         The data sets. If ``dry_run`` is True, estimates instead.
     """
-    from numtok.cli.output.progress import Bar
     from numtok.stages.fetch import run
 
     with Bar(quiet) as progress:
@@ -166,7 +165,6 @@ def features(config: FeaturesConfig, store: Store, quiet: bool) -> Any:
     --------
     >>> table = numtok.features("rooms.jsonl", model="models/minilm", split="test=0.2")
     """
-    from numtok.cli.output.progress import Count
     from numtok.stages.features import run
 
     with Count(quiet) as progress:
@@ -186,7 +184,6 @@ def encode(config: EncodeConfig, store: Store, quiet: bool) -> Any:
     --------
     >>> data = numtok.encode("rooms.jsonl", scheme="xval", split="validation=0.1,test=0.1")
     """
-    from numtok.cli.output.progress import Bar
     from numtok.stages.encode import run
 
     with Bar(quiet) as progress:
@@ -231,7 +228,6 @@ def eval(config: EvalConfig, store: Store, quiet: bool) -> Any:
     >>> report.metrics["r2"].value
     0.9999
     """
-    from numtok.cli.output.progress import Count
     from numtok.stages.eval import run
 
     if config.against is not None:
@@ -290,7 +286,6 @@ def probe(config: ProbeConfig, store: Store, quiet: bool) -> Any:
     StoredArtifact
         The measurements. Draw them with :func:`numtok.figure`.
     """
-    from numtok.cli.output.progress import Count
     from numtok.stages.probe import run
 
     with Count(quiet) as progress:
@@ -343,7 +338,6 @@ def profile(config: ProfileConfig, store: Store, quiet: bool) -> Shown:
     from numtok.analysis.panels.fields import FieldPictures
     from numtok.cli.output.pages.profile import profile_page
     from numtok.cli.output.profile import print_profile
-    from numtok.cli.output.progress import Bar
     from numtok.declaration import command_line
     from numtok.stages.profile import run
 

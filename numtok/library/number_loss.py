@@ -1,13 +1,12 @@
 """``numtok.number_loss``: a loss on the values of number tokens, for your own language model."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from numtok.arrays import Bools, Ints
 from numtok.encoding.codec import Codec
 from numtok.encoding.token_texts import token_texts
 from numtok.encoding.valued_tokens import ValuedTokens
@@ -20,15 +19,6 @@ from numtok.models.vocabulary import Vocabulary
 IGNORED = -100  # label of positions without a loss, as in PyTorch and transformers
 REDUCTIONS = ("mean", "sum", "none")
 _FEWEST = 2  # number tokens, below which no value is nearer than another
-
-
-class _Labeled(NamedTuple):
-    """The N labels of a batch that are not ignored, and their properties, as NumPy arrays."""
-
-    at: Ints  # [N] index of each label among all positions
-    labels: Ints  # [N]
-    valued: Bools  # [N] whether the label is a number token
-    places: Ints  # [N, 2] as in NumberTermModule
 
 
 class NumberLoss(nn.Module):
@@ -83,8 +73,7 @@ class NumberLoss(nn.Module):
         reduction = _reduction(self.reduction if reduction is None else reduction)
         shape = labels.shape if isinstance(labels, Tensor) else ()
         logits, labels = self._aligned(logits, labels)
-        found = self._labeled(logits, labels)
-        each_K, at_K = self._losses(logits, found)
+        each_K, at_K = self._losses(logits, labels)
         if reduction == "mean":
             return each_K.sum() / max(1, len(each_K))
         if reduction == "sum":
@@ -101,13 +90,11 @@ class NumberLoss(nn.Module):
         number tokens. Raises UsageError under the same conditions as :meth:`forward`.
         """
         logits, labels = self._aligned(logits, labels)
-        found = self._labeled(logits, labels)
-        each_K, _ = self._losses(logits, found)
-        count = max(1, len(found.labels))
+        each_K, at_K = self._losses(logits, labels)
         kept = labels.flatten()
+        count = max(1, int((kept != IGNORED).sum()))
         if self.weight is None:  # the number loss replaces the cross-entropy of number tokens
-            kept = kept.clone()
-            kept[torch.from_numpy(found.at[found.valued]).to(kept.device)] = IGNORED
+            kept = kept.index_fill(0, at_K.to(kept.device), IGNORED)
         entropy = F.cross_entropy(
             logits.flatten(0, 1).float(), kept, ignore_index=IGNORED, reduction="sum"
         )
@@ -140,9 +127,11 @@ class NumberLoss(nn.Module):
             )
         return (logits[:, :-1], labels[:, 1:]) if self.shift else (logits, labels)
 
-    def _labeled(self, logits: Tensor, labels: Tensor) -> _Labeled:
-        """Return the labels that are not ignored. Raises UsageError if one has no column in the
-        logits."""
+    def _losses(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the loss at each number token [K], and their indices among all positions [K].
+
+        Raises UsageError if a label has no column in the logits.
+        """
         every, length, size = labels.cpu().numpy(), labels.shape[1], logits.shape[2]
         wrong = (every != IGNORED) & ((every < 0) | (every >= size))
         if wrong.any():
@@ -150,21 +139,15 @@ class NumberLoss(nn.Module):
                 f"labels must be from 0 to {size - 1:,}, or {IGNORED} to ignore a position (got "
                 f"{every[wrong][0]:,}). Use the labels that belong to these logits"
             )
-        at = np.flatnonzero(every != IGNORED)
-        kept = every.flatten()[at]
-        known = np.minimum(kept, self._last)
+        at = np.flatnonzero(every != IGNORED)  # [N] indices of the labels among all positions
+        known = np.minimum(every.flatten()[at], self._last)
         # Positions have a gap between rows, so that numbers in two rows are never joined.
         places = self._module.places(known, at + at // max(1, length))
-        return _Labeled(at, kept, self._module.valued(known), places)
-
-    def _losses(self, logits: Tensor, found: _Labeled) -> tuple[Tensor, Tensor]:
-        """Return the loss at each number token [K], and their indices among all positions [K]."""
-        device, chosen = logits.device, found.valued
+        device, valued = logits.device, self._module.valued(known)
         if self._module.get_buffer("ids").device != device:
             self._module.to(device)
         at_K, labels_K, places_K2 = (
-            torch.from_numpy(array[chosen]).to(device)
-            for array in (found.at, found.labels, found.places)
+            torch.from_numpy(array[valued]).to(device) for array in (at, known, places)
         )
         logits_KV = logits.flatten(0, 1)[at_K].float()
         log_p_KV = logits_KV.log_softmax(dim=1)

@@ -1,6 +1,7 @@
 """``numtok.load``: artifacts in a store as Python objects, with one class per kind."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,18 +13,18 @@ from numtok.cli.output.printing import Format
 from numtok.encoding.splits import check_split, read_codec, splits
 from numtok.encoding.texts import Texts
 from numtok.errors import UsageError
-from numtok.library.arguments import as_arguments, open_store, store_root
+from numtok.evaluation.report_files import Evaluation, ReportPredictions, read
+from numtok.library.arguments import as_arguments, open_store, settings_of, store_root
+from numtok.library.codec import TextCodec
 from numtok.library.view import as_html, printed
 from numtok.reports import REPORT, Figure, Report
+from numtok.settings.predict import Config
 from numtok.store.artifact import ENCODED, MODEL, Artifact
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from numtok.evaluation.report_files import Evaluation, ReportPredictions
     from numtok.evaluation.text_rows import RowPrediction
-    from numtok.library.codec import TextCodec
-    from numtok.settings.predict import Config
 
 
 class StoredArtifact:
@@ -65,10 +66,8 @@ class EncodedData(StoredArtifact):
     """Encoded data: rows of tokens in splits, and the codec that encoded them."""
 
     @cached_property
-    def codec(self) -> "TextCodec":
+    def codec(self) -> TextCodec:
         """Codec that encoded the data."""
-        from numtok.library.codec import TextCodec
-
         return TextCodec(read_codec(self._artifact))
 
     @property
@@ -106,9 +105,8 @@ class TextModel(StoredArtifact):
     _loaded: "tuple[Config, Callable[..., list[RowPrediction]]] | None" = None
 
     @cached_property
-    def codec(self) -> "TextCodec":
+    def codec(self) -> TextCodec:
         """Codec of the model. Raises UsageError for a table model, which has no codec."""
-        from numtok.library.codec import TextCodec
         from numtok.training.model_json import TextModelFile, read_model_file
 
         if not isinstance(read_model_file(self._artifact), TextModelFile):
@@ -156,8 +154,6 @@ class TextModel(StoredArtifact):
         'A room of 3 m by 4.5 m has an area of 13.52871 square metres.'
         """
         from numtok.evaluation.text_rows import Query
-        from numtok.library.arguments import settings_of
-        from numtok.settings.predict import Config
 
         column = Texts.of(texts).strings()
         if not column:
@@ -167,10 +163,8 @@ class TextModel(StoredArtifact):
         rows = [Query(f"text {index}", b"", text) for index, text in enumerate(column)]
         return predict(rows, lambda note: None)
 
-    def _predictor(self, config: "Config") -> "Callable[..., list[RowPrediction]]":
+    def _predictor(self, config: Config) -> "Callable[..., list[RowPrediction]]":
         """Return the function that predicts with these settings, kept in memory."""
-        from dataclasses import replace
-
         from numtok.stages.predict import text_predictor
 
         key = replace(config, text=("",))
@@ -183,10 +177,8 @@ class StoredReport(StoredArtifact):
     """A report: metrics with confidence intervals, baselines, and predictions."""
 
     @cached_property
-    def evaluation(self) -> "Evaluation":
+    def evaluation(self) -> Evaluation:
         """The report with its timings. Raises StoreError if a file is damaged."""
-        from numtok.evaluation.report_files import read
-
         return read(self._artifact)
 
     @property
@@ -202,9 +194,7 @@ class StoredReport(StoredArtifact):
         return self.report.metrics
 
     @cached_property
-    def _predictions(self) -> "ReportPredictions":
-        from numtok.evaluation.report_files import ReportPredictions
-
+    def _predictions(self) -> ReportPredictions:
         return ReportPredictions.read(self.evaluation)
 
     def to_arrow(self) -> "pa.Table":

@@ -366,24 +366,19 @@ def _costs(evaluation: Evaluation) -> Sheet:
 
 
 def _records(report: Report) -> Iterator[dict[str, Any]]:
-    parts: list[tuple[str, str | None, Figures]] = [("all", None, report.metrics)]
-    parts.append(("valid", None, report.valid_metrics))
-    parts += [("field", name, figures) for name, figures in report.fields.items()]
-    parts += [("target", name, figures) for name, figures in report.by_target.items()]
-    parts += [
-        (f"group {name}", value, figures)
-        for name, values in report.groups.items()
-        for value, figures in values.items()
+    parts: list[tuple[str, Mapping[Any, Figures]]] = [
+        ("all", {None: report.metrics}),
+        ("valid", {None: report.valid_metrics}),
+        ("field", report.fields),
+        ("target", report.by_target),
+        *((f"group {name}", values) for name, values in report.groups.items()),
+        ("baseline", report.baselines),
+        *((f"baseline of target {name}", own) for name, own in report.target_baselines.items()),
     ]
-    parts += [("baseline", name, figures) for name, figures in report.baselines.items()]
-    parts += [
-        (f"baseline of target {target}", name, figures)
-        for target, baselines in report.target_baselines.items()
-        for name, figures in baselines.items()
-    ]
-    for part, value, figures in parts:
-        for metric, one in figures.items():
-            yield {"part": part, "value": value, "metric": metric, "n": one.n} | ends(one)
+    for part, values in parts:
+        for value, figures in values.items():
+            for metric, one in figures.items():
+                yield {"part": part, "value": value, "metric": metric, "n": one.n} | ends(one)
     n = {"n": report.numbers}
     if report.labels is not None:
         for pair in report.labels.confusion:
