@@ -49,7 +49,7 @@ def _gallery(names: list[str]) -> str:
                         chips(written.tokens),
                         _count(scheme),
                         range_of(scheme),
-                        precision_of(scheme.error, scheme),
+                        precision_of(scheme),
                         paper_of(scheme.source),
                     )
                 )
@@ -71,7 +71,7 @@ def page(name: str) -> str:
         ("tokens per number", _count(scheme)),
         ("vocabulary", f"{size} + {extras} for NaN, infinities and numbers out of range"),
         ("range", range_of(scheme)),
-        ("precision", precision_of(scheme.error, scheme)),
+        ("precision", precision_of(scheme)),
         ("default embedder", f"[`{embedder}`](../reference/parts/embedders.md)"),
         ("default head", f"[`{head}`](../reference/parts/heads.md)"),
         ("default normalization", f"`{scheme.defaults.normalizer}`"),

@@ -50,12 +50,10 @@ DESCRIPTIONS: Mapping[str, str] = {
     "probe.model": _MODEL,
     "train.data": _TABLE_INPUT,
     "eval.against": "Not available in Python; pass it to :func:`numtok.compare`.",
-    "number": "The number to write, as a number or as text: -60.2, '6.02e23'.",
     "fetch.source": "Name of the data source.",
     "figure.kind": "Kind of figure. Its settings are further keyword arguments.",
     "figure.refs": "Reports or probes to draw, by REF or as objects; for 'density' models and a "
     "table.",
-    "figure.out": "File to write; its suffix is .png, .svg or .pdf.",
     "gen.task": "Name of the task. Its settings are further keyword arguments.",
     "predict.model": "Model that predicts; with ``baseline``, the data that it is fitted to: a "
     "table, or the rows of records.",

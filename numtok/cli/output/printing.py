@@ -184,7 +184,7 @@ def print_result(
     parts: Iterable[Part],
     *,
     made: str | None = None,
-    kind: str = "",
+    following: Sequence[str] = (),
     quiet: bool = False,
 ) -> None:
     """Print a result: ``value`` as JSON, ``records`` as CSV, or ``parts`` as tables or Markdown.
@@ -194,8 +194,8 @@ def print_result(
     made
         REF of the artifact that the command made. In the format ``table``, it is printed on stdout,
         and the parts on stderr unless ``quiet``.
-    kind
-        Kind of that artifact, which determines the suggested next command.
+    following
+        Commands to suggest after that.
     """
     if format is Format.JSON:
         import msgspec
@@ -213,8 +213,7 @@ def print_result(
             print_parts(parts, to=sys.stderr)
             print(file=sys.stderr)
         print(made)
-        if kind:
-            print_next(*next_commands(kind, made), quiet=quiet)
+        print_next(*following, quiet=quiet)
 
 
 def print_parts(
@@ -297,25 +296,12 @@ def print_made(
         for note in notes:
             print_note(note)
     print(ref)
-    print_next(*next_commands(artifact.kind, ref), quiet=quiet)
+    if command := _NEXT.get(artifact.kind):
+        print_next(f"numtok {command} {shlex.quote(artifact.name)}", quiet=quiet)
 
 
 #: Command that usually comes next, by kind of artifact.
-_NEXT = {
-    "raw": "numtok gen TASK",
-    "data": "numtok profile {}",
-    "table": "numtok train {}",
-    "encoded": "numtok train {}",
-    "model": "numtok eval {}",
-    "report": "numtok compare {} OTHER",
-    "probe": "numtok figure --help",
-}
-
-
-def next_commands(kind: str, ref: str) -> list[str]:
-    """Return a list with the command to suggest for a new artifact; empty if there is none."""
-    command = _NEXT.get(kind, "")
-    return [command.format(shlex.quote(ref.partition("@")[0]))] if command else []
+_NEXT = {"data": "profile", "table": "train", "encoded": "train", "model": "eval"}
 
 
 def print_next(*commands: str, quiet: bool = False) -> None:

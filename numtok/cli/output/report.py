@@ -1,5 +1,6 @@
 """Prints a report, optionally together with a published table."""
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -20,7 +21,7 @@ from numtok.cli.output.printing import Format, Part, Sheet, print_result
 from numtok.evaluation.comparison.beside_published import ComparedCell, PublishedComparison
 from numtok.evaluation.comparison.experiments import option_of
 from numtok.evaluation.report_files import Evaluation
-from numtok.reports import LIMITS, REPORT, BestBaseline, Figure, Figures, Labels, Report
+from numtok.reports import LIMITS, BestBaseline, Figure, Figures, Labels, Report
 
 # Values of a perfect model. Skill is the fraction of the way from the baseline to this value; for
 # errors, that is 1 - error / error of the baseline.
@@ -73,7 +74,10 @@ def print_report(
         whole["published"] = published
         records += published_records(published)
         parts = chain(parts, published_parts(published))
-    print_result(format, whole, _COLUMNS, records, parts, made=made, kind=REPORT, quiet=quiet)
+    following = [f"numtok compare {shlex.quote(evaluation.ref.partition('@')[0])} OTHER"]
+    print_result(
+        format, whole, _COLUMNS, records, parts, made=made, following=following, quiet=quiet
+    )
 
 
 def report_parts(evaluation: Evaluation, *, all_metrics: bool = True) -> Iterator[Part]:

@@ -27,7 +27,7 @@ from numtok.cli.output.printing import (
     width,
 )
 from numtok.encoding.scheme_spec import scheme_of
-from numtok.encoding.schemes.base import SCHEMES, ChannelScheme, LargestError, Scheme, needs_sample
+from numtok.encoding.schemes.base import SCHEMES, ChannelScheme, Scheme, needs_sample
 from numtok.numerals.policy import NumeralPolicy
 from numtok.registry import name_in
 from numtok.stages.explain import ExplainedNumber, run
@@ -76,8 +76,9 @@ def _highest(bound: float) -> str:
     return compact_number(above if bound >= 0.99 * above else bound)
 
 
-def precision_of(error: LargestError, scheme: Scheme) -> str:
+def precision_of(scheme: Scheme) -> str:
     """Return the precision of a scheme as text: ``3 digits``, ``exact``, ``±5e-6``."""
+    error = scheme.error
     if not error.size:
         return "exact"
     if scheme.unit_interval:
@@ -114,7 +115,7 @@ def schemes_parts() -> Iterator[Part]:
         count = "varies" if tokens is None else Formatted(str(tokens), tokens)
         paper = paper_of(scheme.source).removesuffix(" Regression")
         row: list[object] = [f"  {name}", _tokens(written.tokens), count, range_of(scheme)]
-        row += [precision_of(scheme.error, scheme), paper.replace("language models", "LLMs")]
+        row += [precision_of(scheme), paper.replace("language models", "LLMs")]
         rows[idea_of(scheme)].append(row)
     listed: list[list[object]] = []
     for idea, own in rows.items():
@@ -150,7 +151,7 @@ def scheme_parts(spec: str) -> Iterator[Part]:
         ("tokens per number", "varies" if per_number is None else f"{per_number}"),
         ("vocabulary", f"{words} + {extras} for NaN, infinities and numbers out of range"),
         ("range", range_of(scheme)),
-        ("precision", precision_of(scheme.error, scheme)),
+        ("precision", precision_of(scheme)),
         ("embedder", embedder),
         ("head", head),
         ("normalization", scheme.defaults.normalizer),
