@@ -37,7 +37,8 @@ PANELS: Mapping[str, Sequence[str]] = {
     "Scale": ("sweep", "export", "check"),
     "Store": ("ls", "show", "lineage", "verify", "rm", "gc", "doctor"),
 }
-_Row = tuple[str, str, str]  # the term, its help, and the note in parentheses
+#: The option or argument, a space and the placeholder, the help, and the note in parentheses.
+_Row = tuple[str, str, str, str]
 
 
 class CommandGroup(TyperGroup):
@@ -52,7 +53,7 @@ class CommandGroup(TyperGroup):
         rows: dict[str, dict[str, _Row]] = {title: {} for title in PANELS}
         for name, command in self.commands.items():
             line = inspect.cleandoc(command.help or "").partition("\n")[0].rstrip(".")
-            rows.setdefault(titles.get(name, _COMMANDS), {})[name] = (name, line, "")
+            rows.setdefault(titles.get(name, _COMMANDS), {})[name] = (name, "", line, "")
         width = max(map(len, self.commands), default=0)
         for title, named in rows.items():
             order = [*(name for name in PANELS.get(title, ()) if name in named), *named]
@@ -156,22 +157,20 @@ def _print_options(
             continue
         usual = _ARGUMENTS if isinstance(one, TyperArgument) else _OPTIONS
         title = getattr(one, "rich_help_panel", None) or usual
-        row = (_term(one, settings.get(one.name)), one.help or "", _note(one, ctx, settings))
+        row = (*_term(one, settings.get(one.name)), one.help or "", _note(one, ctx, settings))
         panels.setdefault(title, []).append(row)
-    every = [row for rows in panels.values() for row in rows]
-    width = max((len(term) for term, _, _ in every if len(term) <= _WIDEST_TERM), default=0)
+    widths = [len(row[0] + row[1]) for rows in panels.values() for row in rows]
+    width = max((width for width in widths if width <= _WIDEST_TERM), default=0)
     for title in sorted(panels, key=lambda one: (one != _ARGUMENTS, one == ADVANCED)):
         _print_panel(console, title, panels[title], width)
 
 
-def _term(parameter: Any, setting: Setting | None) -> str:
+def _term(parameter: Any, setting: Setting | None) -> tuple[str, str]:
+    """Return the option or argument, and the placeholder for its value after a space."""
     if isinstance(parameter, TyperArgument):
-        return _argument(parameter)
-    names = [f"--{setting.flag}"] if setting is not None else parameter.opts
-    names = sorted(names, key=len)
-    if parameter.is_flag:
-        return ", ".join(names)
-    return f"{', '.join(names)} {_metavar(parameter)}"
+        return _argument(parameter), ""
+    names = sorted([f"--{setting.flag}"] if setting is not None else parameter.opts, key=len)
+    return ", ".join(names), "" if parameter.is_flag else f" {_metavar(parameter)}"
 
 
 def _metavar(parameter: Any) -> str:
@@ -272,26 +271,17 @@ def _print_panel(console: "Console", title: str, rows: Sequence[_Row], width: in
     body = Text(overflow="fold")
     for index, row in enumerate(rows):
         body.append("\n" if index else "")
-        body.append_text(_row(*row, width, console.width - 4))
+        body.append_text(_row(row, width, console.width - 4))
     console.print(Panel(body, title=title, title_align="left", border_style="dim"))
 
 
-def _row(term: str, help: str, note: str, width: int, whole: int) -> "Text":
+def _row(row: _Row, width: int, whole: int) -> "Text":
     from rich.text import Text
 
+    option, placeholder, help, note = row
     text = f"{without_stop(help)} ({note})" if note else without_stop(help)
-    column = max(whole - width - 2, 20)
-    lines = _wrapped(text, column)
-    row = Text()
-    option, space, metavar = term.rpartition(" ") if term.startswith("-") else (term, "", "")
-    if space and (metavar.startswith("-") or not option):
-        option, space, metavar = term, "", ""
-    elif not option:
-        option, metavar = metavar, ""
-    row.append(option, style="bold cyan").append(space).append(metavar, style="yellow")
-    if len(term) > width:
-        row.append("\n" + " " * (width + 2))
-    else:
-        row.append(" " * (width + 2 - len(term)))
-    row.append(("\n" + " " * (width + 2)).join(lines))
-    return row
+    lines = _wrapped(text, max(whole - width - 2, 20))
+    shown = Text().append(option, style="bold cyan").append(placeholder, style="yellow")
+    below = "\n" + " " * (width + 2)
+    shown.append(below if len(shown) > width else " " * (width + 2 - len(shown)))
+    return shown.append(below.join(lines))

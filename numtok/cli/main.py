@@ -20,6 +20,7 @@ import traceback
 import warnings
 from collections.abc import Iterable, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from textwrap import shorten
 from typing import Annotated, Any, NoReturn
@@ -134,8 +135,8 @@ def build(words: Sequence[str] = (), tables: Iterable[str] = ()) -> typer.Typer:
     """Build the typer app for a command line.
 
     words
-        The command line, with global options first. If it calls a command, only that command and
-        the commands in ``tables`` are added; otherwise, all commands are. The options of the called
+        The command line without global options. If it calls a command, only that command and the
+        commands in ``tables`` are added; otherwise, all commands are. The options of the called
         command may depend on the words after it.
     tables
         Commands that have a table in ``numtok.toml``.
@@ -147,7 +148,8 @@ def build(words: Sequence[str] = (), tables: Iterable[str] = ()) -> typer.Typer:
         context_settings=CONTEXT,
     )
     app.callback()(_global_options)
-    (called, rest), known = _called(words), _names()
+    called, rest = (words[0], words[1:]) if words else (None, ())
+    known = _names()
     current = {_renamed(table) for table in tables}
     needed = {called, *current} if called in known else set(known)
     for name in (each for each in known if each in needed):
@@ -213,25 +215,16 @@ def _module(command: str) -> Any:
     return pkgutil.resolve_name(f"numtok.cli.{command.replace('-', '_')}")
 
 
-def _called(words: Sequence[str]) -> tuple[str | None, Sequence[str]]:
-    """Return the command that a command line calls, and the words after its name."""
-    index = 0
-    while index < len(words) and words[index].startswith("-"):
-        index += 2 if words[index] == "--store" else 1
-    return (words[index], words[index + 1 :]) if index < len(words) else (None, ())
-
-
 def _with_current_command(words: list[str]) -> list[str]:
-    """Return the command line with the current name of its command, and ``help COMMAND`` as
-    ``COMMAND --help``."""
-    called, rest = _called(words)
-    before = words[: len(words) - len(rest) - (called is not None)]
-    if called == "help":
-        return _with_current_command([*before, *rest, "--help"])
-    if called is None:
+    """Return a command and the words after it with the current name of the command, and ``help
+    COMMAND`` as ``COMMAND --help``."""
+    if not words:
         return words
+    called, *rest = words
+    if called == "help":
+        return _with_current_command([*rest, "--help"])
     current = _current(called, f"numtok {called}", "numtok {command}")
-    return [*before, current, *FORMER.get(called, "").split()[1:], *rest]
+    return [current, *FORMER.get(called, "").split()[1:], *rest]
 
 
 def _reflowed(text: str) -> str:
@@ -290,25 +283,24 @@ def _open_closed_streams() -> None:
 
 def _run() -> int:
     setting_names.forget_notes()
-    words = _global_first(sys.argv[1:])
-    quiet = not {"-q", "--quiet"}.isdisjoint(words[: len(words) - len(_called(words)[1])])
+    options, words = _split(sys.argv[1:])
+    quiet = not {"-q", "--quiet"}.isdisjoint(options)
     setting_names.on_renamed = Invocation(Path(), quiet).note
     try:
         words = _with_current_command(words)
-        called, rest = _called(words)
         config = Config()
-        if called is not None:
+        if words and words[0] not in HELP:
             try:
                 config = load(Path())
                 add_plugin_folders(config.plugins)
             except NumtokError:
-                if called != "doctor":  # which reports the error among others
+                if words[0] != "doctor":  # which reports the error among others
                     raise
-            if _wants_help(rest) and _help_of_parts(called, rest):
+            if _wants_help(words) and _help_of_parts(words[0], words[1:]):
                 return 0
         command = typer.main.get_command(build(words, config.commands))
         # typer.Exit is returned as its code.
-        code = command(words, prog_name="numtok", standalone_mode=False, obj=config)
+        code = command([*options, *words], prog_name="numtok", standalone_mode=False, obj=config)
     except NumtokError as error:
         return _refused(error)
     except SystemExit as stop:
@@ -374,24 +366,25 @@ def _refused(error: NumtokError) -> int:
     return error.exit_code
 
 
-def _global_first(arguments: list[str]) -> list[str]:
-    """Return the command line with all global options moved to the front.
+def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Return the global options of a command line, wherever they are, and the other words: the
+    command, and what follows it.
 
-    >>> _global_first(["encode", "a.jsonl", "--store", "here"])
-    ['--store', 'here', 'encode', 'a.jsonl']
+    >>> _split(["encode", "a.jsonl", "--store", "here"])
+    (['--store', 'here'], ['encode', 'a.jsonl'])
     """
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    first: list[str] = []
-    rest: list[str] = []
+    options: list[str] = []
+    others: list[str] = []
     words = iter(arguments[:end])
     for word in words:
         if word == "--store":
-            first += [word, *([value] if (value := next(words, None)) is not None else [])]
+            options += [word, *islice(words, 1)]
         elif word in ("-q", "--quiet") or word.startswith("--store="):
-            first.append(word)
-        else:
-            rest.append(word)
-    return first + rest + arguments[end:]
+            options.append(word)
+        else:  # before the command, all options are global
+            (others if others or not word.startswith("-") else options).append(word)
+    return options, others + arguments[end:]
 
 
 def _complain(message: str) -> None:
