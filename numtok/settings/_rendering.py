@@ -6,10 +6,9 @@ from typing import Any
 from numtok.declaration import setting
 from numtok.errors import UsageError
 
-TARGET = "Field to predict, in a CSV, JSON Lines or Parquet file"
 
-
-def target(help: str = f"{TARGET}; repeatable") -> Any:
+def target() -> Any:
+    help = "Field to predict, in a CSV, JSON Lines or Parquet file; repeatable"
     return setting((), help, metavar="FIELD")
 
 

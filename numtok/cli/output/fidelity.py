@@ -37,25 +37,11 @@ def _parts(fidelity: Fidelity, *, page: bool) -> Iterator[Part]:
         yield _claims(fidelity.claims)
         return
     yield ["## Contradicted orderings"]
-    yield _contradictions(fidelity.contradictions)
+    columns = ("table", "where", "printed", "measured difference", "seeds", "why")
+    yield Sheet("", columns, [*map(_contradiction, fidelity.contradictions)])
     yield ["## Statements in words"]
-    yield Sheet(
-        "",
-        ("paper", "statement", "where", "printed", "measured", "orderings", "verdict", "why"),
-        [
-            [
-                each.claim.paper,
-                each.claim.claim,
-                each.claim.where,
-                each.claim.printed,
-                each.claim.measured,
-                _orderings(each),
-                each.verdict.value,
-                each.claim.why,
-            ]
-            for each in fidelity.claims
-        ],
-    )
+    columns = ("paper", "statement", "where", "printed", "measured", "orderings", "verdict", "why")
+    yield Sheet("", columns, [*map(_statement, fidelity.claims)])
 
 
 def _summary(total: TableCounts) -> str:
@@ -94,22 +80,16 @@ def _claims(claims: Sequence[JudgedClaim]) -> Sheet:
     return Sheet("Statements in words", ("paper", "statements", *map(str, OrderingVerdict)), rows)
 
 
-def _contradictions(found: Sequence[Contradiction]) -> Sheet:
-    return Sheet(
-        "",
-        ("table", "where", "printed", "measured difference", "seeds", "why"),
-        [
-            [
-                each.judgment.table,
-                each.judgment.where,
-                f"{each.judgment.higher} > {each.judgment.lower}",
-                _interval(each.judgment),
-                each.judgment.seeds,
-                each.why,
-            ]
-            for each in found
-        ],
-    )
+def _contradiction(found: Contradiction) -> list[object]:
+    one = found.judgment
+    printed = f"{one.higher} > {one.lower}"
+    return [one.table, one.where, printed, _interval(one), one.seeds, found.why]
+
+
+def _statement(judged: JudgedClaim) -> list[object]:
+    one = judged.claim
+    row: list[object] = [one.paper, one.claim, one.where, one.printed, one.measured]
+    return [*row, _orderings(judged), judged.verdict.value, one.why]
 
 
 def _orderings(judged: JudgedClaim) -> str:

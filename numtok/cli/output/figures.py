@@ -218,9 +218,7 @@ def metric_cells(
     ('relative-error-over', ['2.5%'], [])
     """
     kind = metric_kind(metric)
-    known = [value for value in map(_value, values) if value is not None]
-    saturated = any(_SATURATED < value < 1 for value in known)
-    complement = kind == "score" and not score_is_plain and saturated
+    complement = kind == "score" and not score_is_plain and _saturates(values)
     show = _complement if complement else percentage if kind == "fraction" else figure
     widths = [
         high - low for low, high in map(_ends, values) if low is not None and high is not None
@@ -243,10 +241,13 @@ class _Range(NamedTuple):
 def score_cells(name: str, values: Cells) -> tuple[str, list[Formatted]]:
     """Return the heading and the cells of a score that saturates at 1, such as skill. If one is
     above 0.999, all are shown as ``1 - score``."""
-    known = [value for value in map(_value, values) if value is not None]
-    if any(_SATURATED < value < 1 for value in known):
+    if _saturates(values):
         return f"1 - {name}", [*map(_complement, values)]
     return name, [*map(figure, values)]
+
+
+def _saturates(values: Cells) -> bool:
+    return any(value is not None and _SATURATED < value < 1 for value in map(_value, values))
 
 
 @cache

@@ -12,7 +12,7 @@ from numtok.cli.output.printing import (
     print_result,
     requirements_sheet,
 )
-from numtok.evaluation.answer_scores.scores import AnswerComparison, AnswerScores, RuleScores
+from numtok.evaluation.answer_scores.scores import AnswerScores, RuleScores
 from numtok.evaluation.report_files import clusters_note
 
 COLUMNS = ("kind", "model", "rule", "metric", "n", "figure", "low", "high", "reference", "p",
@@ -76,22 +76,13 @@ def _sheet(
 def _comparisons(scores: AnswerScores) -> Sheet:
     metric = scores.compared_by
     scale, unit = unit_of_difference(metric)
-    rows = [
-        [
-            one.model,
-            one.rule,
-            difference(one.difference, metric, apart=True),
-            p_value(one.p),
-            p_value(one.p_holm),
-            "-" if one.detectable is None else f"{scale * one.detectable:.2g}{unit}",
-        ]
-        for one in scores.comparisons
-    ]
-    return Sheet(
-        f"difference in {_HEADINGS.get(metric, metric)} from {scores.comparisons[0].reference}",
-        ("model", "rule", "difference", "p", "p (Holm)", "detectable"),
-        rows,
-    )
+    rows = []
+    for one in scores.comparisons:
+        apart = difference(one.difference, metric, apart=True)
+        detectable = "-" if one.detectable is None else f"{scale * one.detectable:.2g}{unit}"
+        rows.append([one.model, one.rule, apart, p_value(one.p), p_value(one.p_holm), detectable])
+    title = f"difference in {_HEADINGS.get(metric, metric)} from {scores.comparisons[0].reference}"
+    return Sheet(title, ("model", "rule", "difference", "p", "p (Holm)", "detectable"), rows)
 
 
 def _legend(scores: AnswerScores) -> Iterator[str]:
@@ -122,19 +113,7 @@ def _records(scores: AnswerScores) -> Iterator[dict[str, Any]]:
                 row = {"kind": "score", "model": model.name, "rule": own.rule, "metric": metric}
                 yield row | {"n": figure.n} | ends(figure)
     for one in scores.comparisons:
-        yield _difference(scores.compared_by, one)
-
-
-def _difference(metric: str, one: AnswerComparison) -> dict[str, Any]:
-    return {
-        "kind": "difference",
-        "model": one.model,
-        "rule": one.rule,
-        "metric": metric,
-        "n": one.difference.n,
-        **ends(one.difference),
-        "reference": one.reference,
-        "p": one.p,
-        "p_holm": one.p_holm,
-        "detectable": one.detectable,
-    }
+        row = {"kind": "difference", "model": one.model, "rule": one.rule}
+        row |= {"metric": scores.compared_by, "reference": one.reference}
+        tests = {"p": one.p, "p_holm": one.p_holm, "detectable": one.detectable}
+        yield row | {"n": one.difference.n} | ends(one.difference) | tests

@@ -13,7 +13,7 @@ from numtok.cli.output.pages.parts import headline
 from numtok.cli.output.printing import Sheet, counted
 from numtok.cli.output.race import accuracy_sheet, board_sheet, costs_sheet, legend, name_of
 from numtok.evaluation.comparison.experiments import ExperimentCosts, costs_of
-from numtok.evaluation.report_files import Evaluation, read
+from numtok.evaluation.report_files import read
 from numtok.reports import REPORT
 from numtok.store.artifact import Resolve
 from numtok.sweeps.race.accuracy import AccuracyRow
@@ -113,7 +113,10 @@ def _raced(
     models = [one for one in board.places if one.is_model]
     reports = {one.label: one.reports for one in models}
     compared = Compared.read(reports, colours, resolve, _LAST, target=result.target)
-    first = _first_round(result, colours, resolve)
+    reported = result.rounds[0].reports if result.rounds else {}
+    first = {
+        label: [read(resolve(reported[label], {REPORT}))] for label in colours if label in reported
+    }
     accuracy = [accuracy_sheet(result.accuracy)] if result.accuracy else []
     yield Section("board", "Leaderboard", "", [*accuracy, *_board(board, colours)])
     tried = [
@@ -134,7 +137,7 @@ def _raced(
     in_fields = any(one.report.fields for one in compared.firsts.values())
     errors = list(error_charts(compared, "field-skill" if in_fields else "median-relative-error"))
     of_some = ""
-    if left := len(result.rounds[0].reports) - len(first) if result.rounds else 0:
+    if left := len(reported) - len(first):
         of_some = f"Only the {len(first)} best of the first round are drawn ({left} are not)."
     chosen = (
         "The last round is shown on the test split. The winner was chosen on the validation split, "
@@ -161,16 +164,6 @@ def _board(board: Leaderboard, colours: Mapping[str, int]) -> Iterator[Part]:
     rows = [[field, *(one.errors[field] for one in shown)] for field in board.fields]
     columns = ["field", *(name_of(one, board) for one in shown)]
     yield Sheet("mean absolute error by field", columns, rows)
-
-
-def _first_round(
-    result: RaceResult, colours: Mapping[str, int], resolve: Resolve
-) -> dict[str, list[Evaluation]]:
-    """Return the reports of candidates that are drawn for the first round."""
-    reports = result.rounds[0].reports if result.rounds else {}
-    return {
-        label: [read(resolve(reports[label], {REPORT}))] for label in colours if label in reports
-    }
 
 
 def _cost_charts(

@@ -38,7 +38,7 @@ from numtok.cli.output.printing import Sheet
 from numtok.cli.output.report import report_parts
 from numtok.data.reading.split_rule import TRAIN
 from numtok.evaluation.report_files import Evaluation, ReportPredictions
-from numtok.metrics.base import Predictions
+from numtok.metrics.base import METRICS, Predictions
 from numtok.registry import name_in
 from numtok.reports import Figures, Report
 from numtok.row import GROUP
@@ -169,19 +169,14 @@ def _fields(report: Report) -> Iterator[PageChart]:
         )
         kind = "field" if name in ("field", "target") else f"{GROUP}{name}"
         if metric and (panel := lined_up(figures, metric, kind)):
-            text = f"{metric} for each value of {name}; {_better(metric)} is better.{told}"
+            better = METRICS.build(metric).better
+            text = f"{metric} for each value of {name}; {better} is better.{told}"
             yield PageChart(name=f"part-{place}", heading=f"By {name}", text=text, panel=panel)
 
 
 def _groups(report: Report) -> list[tuple[str, dict[str, Figures]]]:
     """Return the metrics of groups that have several values."""
     return [(name, values) for name, values in report.groups.items() if len(values) > 1]
-
-
-def _better(metric: str) -> str:
-    from numtok.metrics.base import METRICS
-
-    return METRICS.build(metric).better
 
 
 def _rows(
