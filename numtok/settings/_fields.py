@@ -20,7 +20,9 @@ LONGEST_LINE = 256 << 20  # bytes, the default of --max-line
 _MOST_LINE = 1 << 30
 _run_setting = partial(setting, swept=False, repeat=False)  # does not change results
 _rare_setting = partial(_run_setting, advanced=True)
+_input_setting = partial(setting, counts="version", omit_default=True)
 _number_setting = partial(setting, section=_DECODING)
+_sampling = partial(_number_setting, of="tables", omit_default=True, advanced=True)
 _ENGINE = re.compile(r"local|ray(:([\w.-]+|\[[0-9a-fA-F:.]+\]):[0-9]{1,5})?")
 
 
@@ -87,7 +89,7 @@ def disk_limit() -> Any:
 
 
 def max_line() -> Any:
-    return setting(
+    return _input_setting(
         LONGEST_LINE,
         "Maximum length of a line",
         advanced=True,
@@ -95,14 +97,11 @@ def max_line() -> Any:
         at_least=1,
         at_most=_MOST_LINE,
         shown_default="256 MiB",
-        counts="version",
-        omit_default=True,
     )
 
 
 def on_error(help: str, **facts: Any) -> Any:
-    choices = ("fail", "skip")
-    return setting("fail", help, choices=choices, counts="version", omit_default=True, **facts)
+    return _input_setting("fail", help, choices=("fail", "skip"), **facts)
 
 
 def numerals(**facts: Any) -> Any:
@@ -127,15 +126,8 @@ def text_field(
     help: str = "JSON key or column that holds the text, such as doc.body for a nested key",
     **facts: Any,
 ) -> Any:
-    return setting(
-        None,
-        help,
-        metavar="NAME",
-        single=True,
-        counts="version",
-        omit_default=True,
-        **{"shown_default": "text; with --target, all other fields", **facts},
-    )
+    default = {"shown_default": "text; with --target, all other fields"}
+    return _input_setting(None, help, metavar="NAME", single=True, **default | facts)
 
 
 def against(**facts: Any) -> Any:
@@ -156,6 +148,15 @@ def check_column(settings: Any) -> None:
         raise UsageError(
             f"--column needs a published table (got {settings.column!r}). Name it with --against"
         )
+
+
+def part(folder: str, help: str) -> Any:
+    """Declare the argument that names a registry part, whose settings become options."""
+    return setting(help=help, argument=True, expands=True, registry=folder)
+
+
+def require(help: str) -> Any:
+    return setting((), help, metavar="GATE", swept=False)
 
 
 def metrics(help: str) -> Any:
@@ -194,30 +195,18 @@ def draws() -> Any:
 
 
 def temperature() -> Any:
-    return _number_setting(
-        1.0,
-        "Temperature of a decoder's tokens, with --num-samples",
-        metavar="T",
-        advanced=True,
-        of="tables",
-        above=0,
-        below=math.inf,
-        omit_default=True,
-    )
+    help = "Temperature of a decoder's tokens, with --num-samples"
+    return _sampling(1.0, help, metavar="T", above=0, below=math.inf)
 
 
 def top_k() -> Any:
     help = "Sample only from the K likeliest tokens, with --num-samples; 0 for all"
-    return _number_setting(
-        0, help, metavar="K", of="tables", at_least=0, omit_default=True, advanced=True
-    )
+    return _sampling(0, help, metavar="K", at_least=0)
 
 
 def top_p() -> Any:
     help = "Sample only from the likeliest tokens with total probability P, with --num-samples"
-    return _number_setting(
-        1.0, help, metavar="P", of="tables", above=0, at_most=1, omit_default=True, advanced=True
-    )
+    return _sampling(1.0, help, metavar="P", above=0, at_most=1)
 
 
 def batch_of_rows(help: str) -> Any:

@@ -33,11 +33,8 @@ class Config(CommandSettings):
     metrics: tuple[str, ...] = _fields.metrics(
         "Metric to compare, such as r2 or relative-error-over,limit=0.1; repeatable"
     )
-    require: tuple[str, ...] = setting(
-        (),
-        'Threshold such as "r2>=0.99"; exit with code 1 if a report misses it; repeatable',
-        metavar="GATE",
-        swept=False,
+    require: tuple[str, ...] = _fields.require(
+        'Threshold such as "r2>=0.99"; exit with code 1 if a report misses it; repeatable'
     )
     by: str | None = setting(None, "Group to show one table per value of", metavar="GROUP")
     against: str | None = _fields.against()

@@ -1,9 +1,12 @@
 """Settings of ``numtok eval``, which evaluates a model on a split of data."""
 
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 
 from numtok.declaration import CommandSettings, setting
 from numtok.settings import _fields
+
+_auto = partial(setting, "auto", choices=("auto", "no"), advanced=True, omit_default=True)
 
 
 @dataclass(frozen=True)
@@ -60,28 +63,17 @@ class Config(CommandSettings):
     batch: int = _fields.batch_of_rows(
         "Rows per batch; reduced if memory runs out, or if rows with labels are long"
     )
-    fields: str = setting(
-        "auto",
+    fields: str = _auto(
         "Report metrics by field (as in profile); auto: if rows have no targets",
         formerly=("slots",),
-        advanced=True,
         of="texts",
         choices=("auto", "yes", "no"),
-        omit_default=True,
     )
-    intervals: str = setting(
-        "auto",
-        "Calibrate 90% intervals on the split calibration, otherwise validation; no: leave out",
-        advanced=True,
-        choices=("auto", "no"),
-        omit_default=True,
+    intervals: str = _auto(
+        "Calibrate 90% intervals on the split calibration, otherwise validation; no: leave out"
     )
-    baselines: str = setting(
-        "auto",
-        "Compare with baselines; no: leave them out, and save the time to fit them",
-        advanced=True,
-        choices=("auto", "no"),
-        omit_default=True,
+    baselines: str = _auto(
+        "Compare with baselines; no: leave them out, and save the time to fit them"
     )
     metrics: tuple[str, ...] = _fields.metrics(
         "Additional metric, such as adjusted-r2,p=4; repeatable"

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
-from numtok.declaration import CommandSettings, setting
+from numtok.declaration import CommandSettings
 from numtok.settings import _fields
 
 
@@ -12,11 +12,8 @@ from numtok.settings import _fields
 class Config(CommandSettings):
     """Settings of ``numtok fetch``; ``options`` are the settings of the source."""
 
-    source: str = setting(
-        help="Source of the data; numtok fetch SOURCE --help lists its options",
-        argument=True,
-        expands=True,
-        registry="sources",
+    source: str = _fields.part(
+        "sources", "Source of the data; numtok fetch SOURCE --help lists its options"
     )
     _: KW_ONLY
     options: Mapping[str, Any] = field(default_factory=dict)

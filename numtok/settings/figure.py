@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from numtok.declaration import CommandSettings, setting
+from numtok.settings import _fields
 
 FORMATS = (".png", ".svg", ".pdf")
 
@@ -24,11 +25,8 @@ class Config(CommandSettings):
         Settings of the figure kind, in addition to those in the spec ``kind``.
     """
 
-    kind: str = setting(
-        help="Kind of figure; numtok figure KIND --help lists its options",
-        argument=True,
-        expands=True,
-        registry="figures",
+    kind: str = _fields.part(
+        "figures", "Kind of figure; numtok figure KIND --help lists its options"
     )
     refs: tuple[str, ...] = setting(
         help="REFs of reports or probes; for density, of models and a table", argument=True

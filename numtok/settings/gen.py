@@ -28,12 +28,10 @@ class Config(CommandSettings):
         Settings of the task, in addition to those in the spec ``task``.
     """
 
-    task: str = setting(
-        help="Task, with settings as options or in a spec such as arithmetic,operands=3; "
+    task: str = _fields.part(
+        "tasks",
+        "Task, with settings as options or in a spec such as arithmetic,operands=3; "
         "numtok gen TASK --help lists them",
-        argument=True,
-        expands=True,
-        registry="tasks",
     )
     _: KW_ONLY
     samples: int | None = setting(

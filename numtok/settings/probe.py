@@ -13,12 +13,7 @@ class Config(CommandSettings):
     """Settings of ``numtok probe``. ``options`` are probe settings, in addition to those in the
     spec ``kind``."""
 
-    kind: str = setting(
-        help="Kind of probe; numtok probe KIND --help lists its options",
-        argument=True,
-        expands=True,
-        registry="probes",
-    )
+    kind: str = _fields.part("probes", "Kind of probe; numtok probe KIND --help lists its options")
     model: str = setting(help="REF of a text model", argument=True)
     data: str | None = setting(
         None, "REF of data with the model's encoding", metavar="ENCODED", argument=True

@@ -2,13 +2,15 @@
 
 import math
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from pathlib import Path
 
 from numtok.declaration import CommandSettings, setting
 from numtok.errors import UsageError, meaningless
 from numtok.settings import _fields, _rendering
 
-_UNITS = ("minutes", "hours")  # at most one of them is set
+#: At most one of minutes and hours is set.
+_time = partial(setting, None, above=0, below=math.inf, replaces=("minutes", "hours"))
 USUAL_MINUTES = 30.0
 
 
@@ -45,23 +47,10 @@ class Config(CommandSettings):
     )
     fields: tuple[str, ...] = _rendering.fields()
     drop: tuple[str, ...] = _rendering.drop()
-    minutes: float | None = setting(
-        None,
-        "Approximate time for the whole race",
-        shown_default="30",
-        metavar="M",
-        above=0,
-        below=math.inf,
-        replaces=_UNITS,
+    minutes: float | None = _time(
+        "Approximate time for the whole race", shown_default="30", metavar="M"
     )
-    hours: float | None = setting(
-        None,
-        "Approximate time for the whole race, in hours",
-        metavar="H",
-        above=0,
-        below=math.inf,
-        replaces=_UNITS,
-    )
+    hours: float | None = _time("Approximate time for the whole race, in hours", metavar="H")
     schemes: tuple[str, ...] = setting(
         (),
         "Schemes for texts and heads for columns to try; quote a spec that contains a comma: "

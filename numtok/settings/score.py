@@ -1,14 +1,15 @@
 """Settings of ``numtok score``, which scores the numbers in the answers of any model."""
 
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from pathlib import Path
 
 from numtok.declaration import CommandSettings, setting, settings_in
 from numtok.errors import UsageError, meaningless
 from numtok.settings import _fields
 
-_FIELDS = "Fields"  # a section
-_BENCHMARK = "Benchmark"
+_BENCHMARK = "Benchmark"  # a section
+_field = partial(setting, metavar="NAME", section="Fields")
 #: Settings that apply to a benchmark.
 _OF_BENCHMARKS = ("files", "truth", "rules", "benchmark", "answers", "split")
 
@@ -54,12 +55,9 @@ class Config(CommandSettings):
     compare_by: str = setting(
         "exact-match", "Metric by which models are compared", metavar="METRIC"
     )
-    require: tuple[str, ...] = setting(
-        (),
+    require: tuple[str, ...] = _fields.require(
         'Threshold such as "exact-match>=0.7", for one --rule; exit with code 1 if a model misses '
-        "it; repeatable",
-        metavar="GATE",
-        swept=False,
+        "it; repeatable"
     )
     on_error: str = _fields.on_error(
         "Row without an id, a true value or a partner: fail, or skip and count it"
@@ -70,22 +68,17 @@ class Config(CommandSettings):
         metavar="FILE",
         swept=False,
     )
-    answer_field: str = setting(
-        "answer", "Field of the answer; resps.0.0 if nested", metavar="NAME", section=_FIELDS
-    )
-    truth_field: str = setting("truth", "Field of the true value", metavar="NAME", section=_FIELDS)
-    truth_rule: str = setting(
+    answer_field: str = _field("answer", "Field of the answer; resps.0.0 if nested")
+    truth_field: str = _field("truth", "Field of the true value")
+    truth_rule: str = _field(
         "only-number",
         "Rule that finds the true value in a longer text, such as after:####",
         metavar="RULE",
-        section=_FIELDS,
     )
-    id_field: str = setting("id", "Field of the id", metavar="NAME", section=_FIELDS)
-    cluster_field: str = setting(
+    id_field: str = _field("id", "Field of the id")
+    cluster_field: str = _field(
         "cluster",
         "Field of the cluster: rows that are not independent, such as answers to one question",
-        metavar="NAME",
-        section=_FIELDS,
     )
     benchmark: str | None = setting(
         None,

@@ -17,6 +17,7 @@ _part = partial(_model, counts="experiment")
 _budget = partial(setting, section="Budget")
 _length = partial(_budget, None, of="texts", above=0, replaces=BUDGETS)  # one of BUDGETS
 _optimizer = partial(setting, section="Optimizer", counts="experiment")
+_rare = partial(_optimizer, of="texts", advanced=True)
 _devices = partial(setting, section="Devices", of="texts")
 _run = partial(_devices, swept=False, repeat=False, advanced=True)  # does not change results
 
@@ -134,15 +135,8 @@ class Config(CommandSettings):
         above=0,
         below=1,
     )
-    final_rate: float = _optimizer(
-        0.0,
-        "Final learning rate",
-        flag="lr-end",
-        advanced=True,
-        metavar="RATE",
-        of="texts",
-        at_least=0,
-        came_later=True,
+    final_rate: float = _rare(
+        0.0, "Final learning rate", flag="lr-end", metavar="RATE", at_least=0, came_later=True
     )
     warmup: float | None = _optimizer(
         None,
@@ -161,30 +155,19 @@ class Config(CommandSettings):
         at_least=0,
         below=math.inf,
     )
-    clip: float = _optimizer(
+    clip: float = _rare(
         1.0,
         "Maximum gradient norm; 0 disables clipping",
         flag="grad-clip",
         formerly=("clip",),
         metavar="NORM",
-        of="texts",
         at_least=0,
-        advanced=True,
     )
-    curriculum: str | None = setting(
-        None,
-        "TOML file of training phases; needs --steps",
-        metavar="FILE",
-        of="texts",
-        section="Optimizer",
-        advanced=True,
+    curriculum: str | None = _rare(
+        None, "TOML file of training phases; needs --steps", metavar="FILE", counts=None
     )
-    seed: int = setting(
-        0,
-        "Seed for weights, row order and masks",
-        metavar="S",
-        counts="version",
-        section="Optimizer",
+    seed: int = _optimizer(
+        0, "Seed for weights, row order and masks", metavar="S", counts="version"
     )
     device: str = _fields.device(section="Devices", counts="version")
     devices: str = _fields.devices(
@@ -219,25 +202,17 @@ class Config(CommandSettings):
     )
     batch_workers: int = _run(0, "Data-loading threads", at_least=0)
     checkpoint_steps: int | None = _run(
-        None,
-        "Checkpoint interval",
-        flag="checkpoint-every",
-        metavar="N",
-        above=0,
-        shown_default="1 minute",
+        None, "Checkpoint interval", flag="checkpoint-every", above=0, shown_default="1 minute"
     )
     profile: Path | None = _run(  # noqa: RUF009
         None, "Write a Chrome trace of 5 steps", flag="trace", formerly=("profile",)
     )
-    log: str | None = setting(
+    log: str | None = _run(
         None,
         "Also write TensorBoard event files",
-        advanced=True,
+        section=None,
         metavar="tensorboard:DIR",
-        of="texts",
         refuse=_wrong_log,
-        swept=False,
-        repeat=False,
     )
     name: str | None = _fields.name("DATA-PRESET")
     restart: bool = _fields.restart()
