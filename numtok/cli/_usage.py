@@ -109,7 +109,8 @@ def _problem(error: Any, context: Any, message: str) -> tuple[str, str]:
         return f"{error.option_name} needs a value", ""
     if kind == "MissingParameter" and parameter is not None:
         return f"{_name(parameter)} is missing", ""
-    problems = _problems(error)
+    errors = getattr(error.__cause__, "errors", None)  # of pydantic
+    problems: list[dict[str, Any]] = list(errors()) if callable(errors) else []
     if kind == "BadParameter" and parameter is not None and problems:
         found = problems[0]
         what = str(found.get("msg", "")).removeprefix("Value error, ")
@@ -153,8 +154,3 @@ def _name(parameter: Any) -> str:
     if parameter.param_type_name == "argument":
         return str(parameter.metavar or parameter.name.upper()).strip("[]")
     return str(next((name for name in parameter.opts if name[:2] == "--"), parameter.opts[0]))
-
-
-def _problems(error: Any) -> list[dict[str, Any]]:
-    errors = getattr(error.__cause__, "errors", None)
-    return list(errors()) if callable(errors) else []

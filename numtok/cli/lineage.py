@@ -44,18 +44,14 @@ def _nodes(store: "Store", root: "Parent") -> "Iterator[tuple[int, dict[str, Any
 
     The parents of an artifact are visited once, so that an edited manifest cannot cause a loop.
     """
+    from msgspec.structs import asdict
+
     seen: set[Parent] = set()
     top: list[dict[str, Any]] = []
     waiting = [(0, root, top)]
     while waiting:
         depth, one, siblings = waiting.pop()
-        node: dict[str, Any] = {
-            "kind": one.kind,
-            "where": one.where,
-            "digest": one.digest,
-            "bytes": one.bytes,
-            "parents": [],
-        }
+        node: dict[str, Any] = asdict(one) | {"parents": []}
         siblings.append(node)
         if one.kind != "file":
             name, _, version = one.where.partition("@")

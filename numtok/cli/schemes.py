@@ -84,14 +84,7 @@ def _print_page(spec: str, format: Format) -> None:
         return
     scheme = scheme_of(spec)
     embedder, head = scheme.parts
-    print_json(
-        {
-            "scheme": spec,
-            "source": scheme.source,
-            "tokens_per_number": scheme.tokens_per_number,
-            "vocabulary": len(scheme.vocabulary()),
-            "embedder": embedder,
-            "head": head,
-            "normalizer": scheme.defaults.normalizer,
-        }
-    )
+    tokens, vocabulary = scheme.tokens_per_number, len(scheme.vocabulary())
+    told = {"scheme": spec, "source": scheme.source, "tokens_per_number": tokens}
+    parts = {"embedder": embedder, "head": head, "normalizer": scheme.defaults.normalizer}
+    print_json(told | {"vocabulary": vocabulary} | parts)

@@ -79,14 +79,11 @@ class NumberBatch:
         read them.
         """
         rows, columns = (index.to(device, non_blocking=True) for index in self.where)
-        return replace(
-            self,
-            tokens=self.tokens.to(device, non_blocking=True),
-            values=self.values.to(device, non_blocking=True),
-            attention_mask=self.attention_mask.to(device, non_blocking=True),
-            positions=self.positions.to(device, non_blocking=True),
-            where=(rows, columns),
-        )
+        moved: dict[str, Any] = {
+            name: getattr(self, name).to(device, non_blocking=True)
+            for name in ("tokens", "values", "attention_mask", "positions")
+        }
+        return replace(self, where=(rows, columns), **moved)
 
 
 @as_arguments()

@@ -10,12 +10,6 @@ import msgspec
 
 from numtok.data.tables.frames import is_frame, write_frame
 from numtok.errors import NumtokError
-from numtok.settings.encode import Config as EncodeConfig
-from numtok.settings.predict import Config as PredictConfig
-from numtok.settings.profile import Config as ProfileConfig
-from numtok.settings.race import Config as RaceConfig
-from numtok.settings.table import Config as TableConfig
-from numtok.settings.train import Config as TrainConfig
 from numtok.store.store import SPOOL, Store
 
 Value = TypeVar("Value", bound=Any)
@@ -23,14 +17,8 @@ Value = TypeVar("Value", bound=Any)
 _NAME = "frame"  # name of artifacts, and of the frame in messages
 _FILE = f"{_NAME}.parquet"
 #: The setting of each command that accepts a data frame.
-_SETTINGS: Mapping[type, str] = {
-    EncodeConfig: "inputs",
-    PredictConfig: "file",
-    ProfileConfig: "inputs",
-    RaceConfig: "inputs",
-    TableConfig: "path",
-    TrainConfig: "data",
-}
+_SETTINGS = {"encode": "inputs", "predict": "file", "profile": "inputs", "race": "inputs",
+             "table": "path", "train": "data"}  # fmt: skip
 
 
 @contextmanager
@@ -42,7 +30,7 @@ def frames_as_files(
     The files are in a hidden folder of the store and are removed after the block. Errors that are
     raised in the block call them ``frame``.
     """
-    accepted = _SETTINGS.get(config)
+    accepted = _SETTINGS.get(config.__module__.rpartition(".")[2])
     with ExitStack() as stack:
 
         def as_file(value: Any) -> Any:

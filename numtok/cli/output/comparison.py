@@ -127,9 +127,8 @@ def group_sheets(
     metrics = list(comparison.metrics)
     experiments = _best_first(comparison, part)
     where = f"{comparison.group} {part.value}, " if comparison.group is not None else ""
-    where += (
-        f"split {comparison.split}, {counted(part.numbers, comparison.measures.removesuffix('s'))}"
-    )
+    what = comparison.measures.removesuffix("s")
+    where += f"split {comparison.split}, {counted(part.numbers, what)}"
     if part.clusters is not None:
         where += f" in {counted(part.clusters, 'cluster')}"
     several = [experiment for experiment in experiments if len(experiment.seeds) > 1]

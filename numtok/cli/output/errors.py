@@ -23,35 +23,25 @@ def print_errors(analysis: ErrorAnalysis, format: Format) -> None:
 
 
 def _parts(found: ErrorAnalysis) -> Iterator[Part]:
-    yield Sheet(
-        "what is wrong: one part only, several, or not a number",
-        ["report", "wrong", "of all", "of squares"],
-        [
-            [one.label, error.kind, percentage(error.share), _percent(error.of_squares)]
-            for one in found.errors
-            for error in one.errors
-            if error.share.value
-        ],
-    )
-    for label, reference in dict.fromkeys((one.label, one.reference) for one in found.differences):
-        yield Sheet(
-            f"percentages of {label} minus those of {reference} (same model and numbers)",
-            ["wrong", "difference"],
-            [
-                [one.kind, percentage(one.share)]
-                for one in found.differences
-                if (one.label, one.reference) == (label, reference)
-            ],
-        )
-    yield Sheet(
-        "total variation distance from the true frequencies (expected by chance)",
-        ["report", *(distance.part for distance in found.errors[0].distances)],
-        [
-            [one.label]
-            + [f"{number(part.value)} ({number(part.by_chance)})" for part in one.distances]
-            for one in found.errors
-        ],
-    )
+    rows: list[list[object]] = [
+        [one.label, error.kind, percentage(error.share), _percent(error.of_squares)]
+        for one in found.errors
+        for error in one.errors
+        if error.share.value
+    ]
+    title = "what is wrong: one part only, several, or not a number"
+    yield Sheet(title, ["report", "wrong", "of all", "of squares"], rows)
+    for pair in dict.fromkeys((one.label, one.reference) for one in found.differences):
+        own = [one for one in found.differences if (one.label, one.reference) == pair]
+        rows = [[one.kind, percentage(one.share)] for one in own]
+        title = f"percentages of {pair[0]} minus those of {pair[1]} (same model and numbers)"
+        yield Sheet(title, ["wrong", "difference"], rows)
+    rows = [
+        [one.label, *(f"{number(part.value)} ({number(part.by_chance)})" for part in one.distances)]
+        for one in found.errors
+    ]
+    title = "total variation distance from the true frequencies (expected by chance)"
+    yield Sheet(title, ["report", *(part.part for part in found.errors[0].distances)], rows)
     commonest = [
         (analysis.label, analysis.commonest) for analysis in found.errors if analysis.commonest
     ]

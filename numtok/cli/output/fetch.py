@@ -99,8 +99,8 @@ def _field(artifact: Artifact, made: bool) -> tuple[str, Rows, list[str]]:
         ("  highest", facts.highest),
         ("size", Size(artifact.manifest.bytes)),
     ]
-    notes = [facts.attribution]
     reasons = {"left out": facts.dropped, "of preliminary data (ERA5T)": facts.preliminary}
+    notes = [facts.attribution]
     for why, days in reasons.items():
         if days:
             notes.append(f"{counted(len(days), 'day')} {why}: {shorten(days)}")

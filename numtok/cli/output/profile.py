@@ -102,17 +102,13 @@ def schemes_sheet(profile: Profile) -> Sheet:
 def policies_sheet(profile: Profile) -> Sheet:
     """Return a table of what further flags of ``--numbers`` would change, and the proposal."""
     policies = profile.policies
-    rows = [
-        [
-            effect.flag,
-            Formatted(f"{effect.digits:+,}" if effect.digits else "", effect.digits),
-            Formatted(f"{effect.changed:,}", effect.changed),
-            Formatted(percent(effect.texts / policies.texts), effect.texts),
-            one_line(effect.example),
-            Formatted(f"{effect.value:.12g}", effect.value),
-        ]
-        for effect in policies.effects
-    ]
+    rows = []
+    for effect in policies.effects:
+        digits = Formatted(f"{effect.digits:+,}" if effect.digits else "", effect.digits)
+        changed = Formatted(f"{effect.changed:,}", effect.changed)
+        texts = Formatted(percent(effect.texts / policies.texts), effect.texts)
+        value = Formatted(f"{effect.value:.12g}", effect.value)
+        rows.append([effect.flag, digits, changed, texts, one_line(effect.example), value])
     note = f"digits: more in numbers; rows: of the first {policies.texts:,} with digits"
     if policies.proposed != policies.current:
         note += f"\nproposed: --numbers {policies.proposed}"

@@ -346,5 +346,5 @@ def _records(result: RaceResult) -> Iterator[dict[str, Any]]:
             yield row | {"metric": "mae", "field": field, "n": error.n} | ends(error)
         if each.costs is not None:
             for what, value in asdict(each.costs).items():
-                row = {"kind": "cost", "label": each.label}
-                yield row | {"metric": what.replace("_", "-"), "figure": value}
+                metric = what.replace("_", "-")
+                yield {"kind": "cost", "label": each.label, "metric": metric, "figure": value}

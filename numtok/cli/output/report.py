@@ -265,7 +265,7 @@ def _baselines(
         return
     rows: list[list[object]] = []
     for name in metrics:
-        values = [_value(baseline, name) for baseline in baselines.values()]
+        values = [one[name].value if name in one else None for one in baselines.values()]
         heading, (model,), cells = metric_cells(name, [own[name]], values)
         rows.append([heading, model.alone, *cells])
     rows += [
@@ -347,10 +347,6 @@ def _confusion(labels: Labels) -> Sheet:
     rows = [[truth, *(counts.get((truth, one), 0) for one in labels.classes)] for truth in names]
     title = "rows of each label (down) by prediction (across)"
     return Sheet(title, ["label", *labels.classes], rows)
-
-
-def _value(figures: Figures, metric: str) -> float | None:
-    return figures[metric].value if metric in figures else None
 
 
 def _costs(evaluation: Evaluation) -> Sheet:

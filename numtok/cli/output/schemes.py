@@ -117,10 +117,7 @@ def schemes_parts() -> Iterator[Part]:
         row: list[object] = [f"  {name}", _tokens(written.tokens), count, range_of(scheme)]
         row += [precision_of(scheme), paper.replace("language models", "LLMs")]
         rows[idea_of(scheme)].append(row)
-    listed: list[list[object]] = []
-    for idea, own in rows.items():
-        if own:
-            listed += [[idea, *[""] * 5], *own]
+    listed = _under_ideas(rows, 6)
     columns = ("scheme", f"{EXAMPLE} as tokens", "count", "range", "precision", "paper")
     yield Sheet("", columns, listed, words=columns[-1:], in_lists=True)
     yield [
@@ -129,6 +126,11 @@ def schemes_parts() -> Iterator[Part]:
         "precision: significant digits; ±: absolute error; ±%: error in percent of the range",
         "Fixed-range schemes first scale the data to [0, 1]; the example uses -100 to 100.",
     ]
+
+
+def _under_ideas(rows: dict[str, list[list[object]]], width: int) -> list[list[object]]:
+    """Return the rows of each kind of scheme below a heading."""
+    return [row for idea, own in rows.items() if own for row in ([idea, *[""] * (width - 1)], *own)]
 
 
 def scheme_parts(spec: str) -> Iterator[Part]:
@@ -231,18 +233,10 @@ def print_explained(number: str, written: Sequence[ExplainedNumber], format: For
     if format is Format.TABLE:
         print_parts(explain_parts(number, written))
         return
-    rows = [
-        (
-            item.scheme,
-            " ".join(item.tokens),
-            item.channel,
-            len(item.tokens),
-            item.decoded,
-            item.error,
-            item.note,
-        )
-        for item in written
-    ]
+    rows = []
+    for one in written:
+        read_back = (one.decoded, one.error, one.note)
+        rows.append((one.scheme, " ".join(one.tokens), one.channel, len(one.tokens), *read_back))
     print_table(number, _EXPLAIN_COLUMNS, rows, format)
 
 
@@ -261,11 +255,7 @@ def explain_parts(number: str, written: Sequence[ExplainedNumber]) -> Iterator[P
         sees = " ".join(filter(None, (_tokens(item.tokens), what_model_sees(scheme, item))))
         row: list[object] = [f"{indent}{item.scheme}", len(item.tokens), sees]
         rows[idea].append([*row, _read_back(scheme, item), _error(item)])
-    listed: list[list[object]] = []
-    for idea, own in rows.items():
-        if own and indent:
-            listed.append([idea, *[""] * 4])
-        listed += own
+    listed = _under_ideas(rows, 5) if indent else [row for own in rows.values() for row in own]
     columns = ("scheme", "count", "the model sees", "reads back", "rel. error")
     sheet = Sheet(number, columns, listed, words=columns[2:3], in_lists=True)
     yield sheet.without_empty()

@@ -108,8 +108,8 @@ def _records(result: Result) -> Iterator[dict[str, Any]]:
             kind = "cost" if result.select.reach is None else "cost to reach"
             kind = "cost, not reached" if choice.reached is False else kind
             for what in ("samples", "tokens", "flops", "train_seconds"):
-                own = {"kind": kind, "metric": what.replace("_", "-")}
-                yield row | own | {"figure": getattr(choice.costs, what)}
+                cost = {"metric": what.replace("_", "-"), "figure": getattr(choice.costs, what)}
+                yield row | {"kind": kind} | cost
     for label, comparison in result.tables:
         for record in comparison_records(comparison):
             yield {"table": label} | record

@@ -19,8 +19,10 @@ def print_result(artifact: Artifact, made: bool, format: Format, quiet: bool) ->
 
     ``made`` is False if the artifact already existed.
     """
-    file = read_table_file(artifact.path)
-    notes = [*file.notes, *_twins(artifact)]
+    file, table = read_table_file(artifact.path), read_table_of(artifact)
+    notes = list(file.notes)
+    if TRAIN in (splits := table.splits()):  # of the first fold
+        notes += twin_notes(table, [name for name in splits if name != TRAIN])
     title = f"table with target {file.target!r}" + ("" if made else " (already in the store)")
     print_made(
         artifact,
@@ -32,13 +34,6 @@ def print_result(artifact: Artifact, made: bool, format: Format, quiet: bool) ->
         notes=notes,
         more={"notes": notes},
     )
-
-
-def _twins(artifact: Artifact) -> list[str]:
-    """Return notes on duplicate rows across the splits of the first fold."""
-    table = read_table_of(artifact)
-    splits = table.splits()
-    return twin_notes(table, [name for name in splits if name != TRAIN]) if TRAIN in splits else []
 
 
 def _rows(artifact: Artifact, file: TableFile) -> Rows:

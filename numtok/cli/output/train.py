@@ -193,6 +193,5 @@ def _print_costs(costs: Sequence[Cost]) -> None:
         (cost.operation, f"{1000 * cost.seconds:.3g}", share(cost.share), number(cost.calls))
         for cost in costs
     ]
-    columns = ("operation", "ms", "of step", "calls")
-    print_table("cost of a step", columns, rows, to=sys.stderr)
+    print_table("cost of a step", ("operation", "ms", "of step", "calls"), rows, to=sys.stderr)
     print(file=sys.stderr)

@@ -15,6 +15,7 @@ def profile_page(profile: Profile, pictures: Sequence[FieldPicture]) -> Page:
     distinguish."""
     inputs = ", ".join(profile.inputs)
     fields, schemes = (sheet(profile).without_empty() for sheet in (fields_sheet, schemes_sheet))
+    marks = pictures[0].grids.marks if pictures else []
     return Page(
         kicker="numtok profile",
         title=f"The numbers of {inputs}: {profile.numbers:,} in {profile.rows:,} rows",
@@ -33,11 +34,7 @@ def profile_page(profile: Profile, pictures: Sequence[FieldPicture]) -> Page:
             Section("schemes", "What each scheme costs and loses", "", [schemes]),
             *_values(profile, pictures),
         ],
-        legend=[
-            (mark.label, place)
-            for one in pictures[:1]
-            for place, mark in enumerate(one.grids.marks)
-        ],
+        legend=[(mark.label, place) for place, mark in enumerate(marks)],
         notes=[
             *(one.text for one in profile.warnings),
             *profile.notes,

@@ -201,21 +201,13 @@ def _rows(
         literal = answers.prediction_literal[row] if valid else None
         value = float(answers.prediction[row])
         error = float(held.errors[row])
-        rows.append(
-            HeldRow(
-                [
-                    held.fields[row],
-                    PageCell(answers.truth_literal[row], float(answers.truth[row])),
-                    PageCell(_short(literal, value), value if valid else LAST),
-                    ends,
-                    PageCell(number(error) if valid else "-", error if valid else LAST),
-                ],
-                around.before,
-                answers.truth_literal[row],
-                around.after,
-                [*keys[place], *([f"cell:{cells[place]}"] if cells[place] >= 0 else [])],
-            )
-        )
+        truth = answers.truth_literal[row]
+        true = PageCell(truth, float(answers.truth[row]))
+        predicted = PageCell(_short(literal, value), value if valid else LAST)
+        wrong = PageCell(number(error) if valid else "-", error if valid else LAST)
+        own = [held.fields[row], true, predicted, ends, wrong]
+        picks = [*keys[place], *([f"cell:{cells[place]}"] if cells[place] >= 0 else [])]
+        rows.append(HeldRow(own, around.before, truth, around.after, picks))
     every = len(answers.truth)
     text = (
         f"All {every:,} predictions." if every == len(rows) else

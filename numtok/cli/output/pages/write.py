@@ -82,28 +82,23 @@ def html(page: Page) -> str:
     lists = [part for part in parts if isinstance(part, RowList)]
     drawn = {one.name: draw(one) for one in charts}
     assert len(drawn) == len(charts), "charts with one name"
+    data = {
+        "charts": {name: one.specification for name, one in drawn.items()},
+        "rows": [_row(row) for one in lists[:1] for row in one.rows],
+        "columns": list(lists[0].columns[:-1]) if lists else [],
+        "first": FIRST_ROWS,
+    }
     script, style = _template("page.js"), _template("page.css")
     vega = runtime()
     environment = Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
     )
-    return environment.from_string(
-        _template("page.html")
-    ).render(
+    return environment.from_string(_template("page.html")).render(
         page=page,
         kind_of=lambda part: _KINDS[type(part)],
         stills={name: Markup(one.still) for name, one in drawn.items()},  # of our own drawing
         tables={one.name: described(one.panel) for one in charts},
-        data=Markup(
-            in_script(
-                {
-                    "charts": {name: one.specification for name, one in drawn.items()},
-                    "rows": [_row(row) for one in lists[:1] for row in one.rows],
-                    "columns": list(lists[0].columns[:-1]) if lists else [],
-                    "first": FIRST_ROWS,
-                }
-            )
-        ),
+        data=Markup(in_script(data)),
         first_rows=FIRST_ROWS,
         style=Markup(style),
         runtime=Markup(vega),
