@@ -40,8 +40,8 @@ def _parts(fidelity: Fidelity, *, page: bool) -> Iterator[Part]:
     columns = ("table", "where", "printed", "measured difference", "seeds", "why")
     yield Sheet("", columns, [*map(_contradiction, fidelity.contradictions)])
     yield ["## Statements in words"]
-    columns = ("paper", "statement", "where", "printed", "measured", "orderings", "verdict", "why")
-    yield Sheet("", columns, [*map(_statement, fidelity.claims)])
+    heads = ("paper", "statement", "where", "printed", "measured", "orderings", "verdict", "why")
+    yield Sheet("", heads, [*map(_statement, fidelity.claims)])
 
 
 def _summary(total: TableCounts) -> str:

@@ -130,7 +130,11 @@ def schemes_parts() -> Iterator[Part]:
 
 def _under_ideas(rows: dict[str, list[list[object]]], width: int) -> list[list[object]]:
     """Return the rows of each kind of scheme below a heading."""
-    return [row for idea, own in rows.items() if own for row in ([idea, *[""] * (width - 1)], *own)]
+    listed: list[list[object]] = []
+    for idea, own in rows.items():
+        if own:
+            listed += [[idea, *[""] * (width - 1)], *own]
+    return listed
 
 
 def scheme_parts(spec: str) -> Iterator[Part]:
