@@ -279,7 +279,7 @@ class TextRegressor(DistributionRegressor):
         """
         with named_as_here():
             self._check_point()
-        return self._answers(self._known(X), self._points)
+        return self._answers(self._known(X), lambda one: getattr(one, self.point or "point")())
 
     def predict_interval(self, X: Any, level: float = 0.9) -> NDArray[np.float64]:
         """Return split-conformal prediction intervals, float64[n, 2], as ``numtok predict
@@ -351,10 +351,6 @@ class TextRegressor(DistributionRegressor):
     def _check_point(self) -> None:
         if self.point is not None and self.point not in POINTS:
             raise unknown("point", self.point, POINTS)
-
-    def _points(self, predicted: PredictedNumbers) -> NDArray[np.float64]:
-        points: NDArray[np.float64] = getattr(predicted, self.point or "point")()
-        return points
 
     def _answers(
         self, rows: "pa.Table", answer: Callable[[PredictedNumbers], NDArray[np.float64]]
