@@ -147,6 +147,7 @@ def _shown(mean: float, sd: float) -> str:
     return f"{start}{shown} ± {spread}".replace("e-0", "e-")
 
 
+@cache
 def result_table(name: str) -> Table:
     """Return a derived table, or a file of docs/results/tables."""
     return DERIVED[name]() if name in DERIVED else stored(name)

@@ -161,7 +161,15 @@ def race_choices() -> Table:
         cells = [_decimals(row, "skill", "skill") for row in (model, best)]
         over = _decimals(model, "over_baseline", "over")
         rows.append(
-            [name, model["test"], model["candidate"], cells[0], best["candidate"], cells[1], over]
+            [
+                name,
+                f"{int(model['test']):,}",
+                model["candidate"],
+                cells[0],
+                best["candidate"],
+                cells[1],
+                over,
+            ]
         )
     columns = [
         "set",

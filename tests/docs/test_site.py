@@ -119,7 +119,7 @@ def test_the_leaderboard_has_every_encoding_for_both_budgets() -> None:
 def test_results_are_filled_into_pages() -> None:
     page = "a\n<!-- table: xval/table3 -->\np1000: {{ cell: xval/table3 | p1000 | 2 operands }}\n"
     filled = papers.filled(page)
-    assert "| `p1000` | 0.948 ± 0.012 (0.991) |" in filled
+    assert "| `p1000` | 0.948\u00a0±\u00a00.012\u00a0(0.991) |" in filled
     assert filled.endswith("p1000: 0.948 ± 0.012\n")
     assert '??? note "Other settings"' in filled
     count = papers.filled("{{ fidelity: seeded }} of {{ fidelity: printed }}")
@@ -128,8 +128,8 @@ def test_results_are_filled_into_pages() -> None:
 
 def test_rows_of_a_table_have_the_same_budget() -> None:
     page = papers.measured_table("numvalue/table1")
-    assert "| `standard-transformer` | 0.598 ± 0.036 (0.687) |" in page  # 0.720 at twice the steps
-    assert "| `numvalue-mlp` | 0.600 ± 0.015 (0.720) |" in page
+    assert "| `standard-transformer` | 0.598\u00a0±\u00a00.036\u00a0(0.687) |" in page  # 0.720 at twice the steps
+    assert "| `numvalue-mlp` | 0.600\u00a0±\u00a00.015\u00a0(0.720) |" in page
 
 
 @pytest.mark.parametrize("module", [console, papers, tables], ids=lambda module: module.__name__)
