@@ -26,6 +26,8 @@ _METHODS = {  # of intervals, and how a table names them
     "mdn:5, own quantiles": "`mdn:5`, own quantiles",
     **{name: name for name in ("mean", "median", "linear", "boosted", "tfidf", "boosted-text")},
 }
+_COMPARED = ("exact-match", "median-relative-error", "r2")
+_INTERVAL = ("figure", "low", "high")
 _WIDE = "---\nhide: [toc]\n---\n\n"  # leaves the space of the table of contents to a page's tables
 _GOOD = 5  # an encoding is good at a data set where at most 4 others are better
 _BAD = 0.05  # highest skill of an encoding that is bad at a data set
@@ -210,6 +212,37 @@ def _mean_of_splits(values: list[float]) -> str:
     return spread_of(f"{statistics.mean(values):.3f}", "", "", f"{half:.3f}")
 
 
+def fair_comparison(data: str) -> Table:
+    """Return the comparison of encodings on a data set that ``numtok sweep --format csv`` printed,
+    best first. Models without an objective in their name learn the answer alone; names in
+    parentheses are baselines."""
+    found: dict[str, dict[str, dict[str, str]]] = {}
+    for line in _read(f"fair-comparison/{data}.csv"):
+        if line["kind"] == "experiment":
+            found.setdefault(_with_objective(line["label"]), {})[line["metric"]] = line
+        elif line["kind"] == "baseline" and not line["label"].startswith("quantization"):
+            found.setdefault(f"({line['label']})", {})[line["metric"]] = line
+    rows = []
+    for label, lines in found.items():
+        skill = lines["field-skill"]
+        cells = [_rounded(skill, "difference", "difference_low", "difference_high")]
+        cells += [_rounded(lines[one], *_INTERVAL) if one in lines else "" for one in _COMPARED]
+        rows.append((float(skill["figure"]), [label, _rounded(skill, *_INTERVAL), *cells]))
+    rows.sort(key=lambda row: -row[0])
+    columns = ["skill", "minus the best", "exact", "median relative error", "R2"]
+    return Table(["encoding", *columns], [cells for _, cells in rows])
+
+
+def _rounded(line: dict[str, str], *columns: str) -> str:
+    value, low, high = (line[name] and f"{float(line[name]):.3f}" for name in columns)
+    return spread_of(value, low, high, "")
+
+
+def _with_objective(label: str) -> str:
+    short = label.replace(", objective=ar:answer", "")
+    return short if short != label else f"{label}, objective=mlm:targets"
+
+
 def _real_sets() -> str:
     rows = [
         (
@@ -242,4 +275,8 @@ DERIVED: dict[str, Callable[[], Table]] = {
     "race-choices": race_choices,
     "coverage-random": partial(coverage, "random"),
     "coverage-time": partial(coverage, "time"),
+    **{
+        f"fair-{path.stem}": partial(fair_comparison, path.stem)
+        for path in sorted((RESULTS / "fair-comparison").glob("*.csv"))
+    },
 }
