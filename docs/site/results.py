@@ -160,28 +160,18 @@ def race_choices() -> Table:
         [model] = [row for row in own if row["winner"] == "True"]
         baselines = [row for row in own if row["is_model"] == "False"]
         best = max(baselines, key=lambda row: float(row["skill"]))
-        cells = [_decimals(row, "skill", "skill") for row in (model, best)]
-        over = _decimals(model, "over_baseline", "over")
-        rows.append(
-            [
-                name,
-                f"{int(model['test']):,}",
-                model["candidate"],
-                cells[0],
-                best["candidate"],
-                cells[1],
-                over,
-            ]
-        )
-    columns = [
-        "set",
-        "test rows",
-        "chosen model",
-        "its skill",
-        "best baseline",
-        "skill of the baseline",
-    ]
-    return Table([*columns, "model over baseline"], rows)
+        cells = {
+            "set": name,
+            "test rows": f"{int(model['test']):,}",
+            "chosen model": model["candidate"],
+            "seconds": f"{float(model['seconds']):.0f}",
+            "its skill": _decimals(model, "skill", "skill"),
+            "best baseline": best["candidate"],
+            "skill of the baseline": _decimals(best, "skill", "skill"),
+            "model over baseline": _decimals(model, "over_baseline", "over"),
+        }
+        rows.append(cells)
+    return Table(list(rows[0]), [list(cells.values()) for cells in rows])
 
 
 def _decimals(row: dict[str, str], value: str, ends: str) -> str:
