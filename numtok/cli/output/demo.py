@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from numtok.cli.output.figures import Formatted, duration, metric_cells, number
+from numtok.cli.output.figures import Formatted, duration, metric_cells
 from numtok.cli.output.printing import Part, Sheet, Verbatim
 from numtok.cli.output.schemes import EXAMPLE, example_of
 from numtok.reports import LIMITS
