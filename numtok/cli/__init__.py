@@ -37,4 +37,5 @@ _options.py  command options, built from settings classes
 _shared.py   global options, and the argument REF
 _signals.py  exceptions raised on SIGINT and SIGTERM
 _usage.py    messages about invalid command lines
+_values.py   conversion of option values
 """

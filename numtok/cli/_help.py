@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup
 
+from numtok.cli._values import convert_if_needed
 from numtok.declaration import Setting, without_stop
 from numtok.errors import UsageError
 from numtok.setting_names import note_renamed
@@ -59,6 +60,11 @@ class CommandGroup(TyperGroup):
             _print_panel(console, title, [named[name] for name in dict.fromkeys(order)], width)
         _print_options(console, self, ctx, {})
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the global options."""
+        convert_if_needed(self.get_params(ctx))
+        return list(super().parse_args(ctx, args))
+
 
 class Command(TyperCommand):
     """A command whose help lists its options in panels.
@@ -91,6 +97,7 @@ class Command(TyperCommand):
             for old in one.formerly:
                 if f"--{old}" in typed and not one.argument:
                     note_renamed(f"--{old}", f"--{one.flag}")
+        convert_if_needed(self.get_params(ctx))
         return list(super().parse_args(ctx, args))
 
 
