@@ -1,7 +1,8 @@
-"""Conversion of option values, for which pydantic is imported only if a value must be converted.
+"""Conversion of option values, for which pydantic is imported only where it is needed.
 
 Typer converts every value with pydantic, even None, and importing pydantic takes a seventh of the
-time of a short command. Values of the right type, such as defaults and texts, need no conversion.
+time of a short command. Values of the right type, such as defaults and texts, need no conversion,
+and most integers need only ``int``.
 """
 
 from collections.abc import Iterable
@@ -33,9 +34,15 @@ class _Conversion(RuntimeParam):
                 return list(value)
         elif _has_type(value, self.annotation):
             return value
+        elif self.annotation is int and not self.descriptor.is_ranged and _is_short_integer(value):
+            return int(value)
         return build_runtime_param(self.descriptor)._coerce_value(value, param=param, ctx=ctx)
 
 
 def _has_type(value: Any, kind: Any) -> bool:
     # Lone surrogates, which typer rejects, are not printable.
     return type(value) is kind and (kind is not str or value.isprintable())
+
+
+def _is_short_integer(value: Any) -> bool:
+    return isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 16
