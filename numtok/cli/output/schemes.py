@@ -106,17 +106,18 @@ def _short_paper(source: str) -> str:
 def schemes_parts() -> Iterator[Part]:
     """Yield a table of all schemes, grouped by kind, then sentences that explain the columns."""
     rows: dict[str, list[list[object]]] = {idea: [] for idea in IDEAS}
-    for name in SCHEMES:
-        if needs := SCHEMES.required(name):
-            rows[IDEAS[-1]].append([f"  {name}", f"needs {', '.join(needs)}", *[None] * 4])
-            continue
+    needed = {name: SCHEMES.required(name) for name in SCHEMES}
+    usable = [name for name, needs in needed.items() if not needs]
+    for name, written in zip(usable, explained(EXAMPLE, usable)[0], strict=True):
         scheme = SCHEMES.build(name)
-        (written,), _ = explained(EXAMPLE, [name])
         tokens = scheme.tokens_per_number
         count = "varies" if tokens is None else Formatted(str(tokens), tokens)
         row: list[object] = [f"  {name}", _tokens(written.tokens), count, range_of(scheme)]
         row += [precision_of(scheme.error, scheme), _short_paper(scheme.source)]
         rows[idea_of(scheme)].append(row)
+    for name, needs in needed.items():
+        if needs:
+            rows[IDEAS[-1]].append([f"  {name}", f"needs {', '.join(needs)}", *[None] * 4])
     listed: list[list[object]] = []
     for idea, own in rows.items():
         if own:
