@@ -19,6 +19,9 @@ Names in double braces become numbers in a sentence:
     A cell of such a table, by row and column, without and with its interval or standard deviation.
 ``{{ cell: xval/table3 | p1000 | 2 operands }}``
     A measured cell of a published table, in the paper's setting or that of a fourth name.
+
+Pages that are also read as files have the number itself, and its name in a comment after it:
+``0.96<!-- value: fone-sums | 1,600 | fone -->``. :func:`outdated` compares them.
 """
 
 import re
@@ -43,12 +46,27 @@ from numtok.evaluation.published import published
 
 _COMMENT = re.compile(r"^<!-- (claims|table|csv): (\S+) -->$", re.M)
 _VALUE = re.compile(r"\{\{ (\w+): (.+?) \}\}")
+_WRITTEN = re.compile(r"(.*?)<!-- (\w+): (.+?) -->", re.S)
 
 
 def filled(page: str) -> str:
     """Return a page with its comments and names in braces replaced by results."""
     page = _COMMENT.sub(lambda match: _TABLES[match[1]](match[2]), page)
     return _VALUE.sub(lambda match: _VALUES[match[1]](*match[2].split(" | ")), page)
+
+
+def outdated(page: str) -> list[str]:
+    """Return the names of written numbers that differ from the data, each with its value there.
+
+    >>> outdated("0.97<!-- value: fone-sums | 1,600 | fone -->")
+    ['value: fone-sums | 1,600 | fone is 0.96']
+    """
+    found = []
+    for text, kind, name in _WRITTEN.findall(page):
+        value = _VALUES[kind](*name.split(" | "))
+        if not text.endswith(value):
+            found.append(f"{kind}: {name} is {value}")
+    return found
 
 
 @cache

@@ -116,6 +116,13 @@ def test_the_leaderboard_has_every_encoding_for_both_budgets() -> None:
         assert page.count(f"| `{encoding}` |") == 2
 
 
+def test_numbers_of_the_page_on_encodings_are_those_of_the_data() -> None:
+    page = (build.DOCS / "get-started/which-encoding.md").read_text(encoding="utf-8")
+    assert page.count("<!-- value: ") > 20
+    assert papers.outdated(page) == []
+    assert papers.outdated(page.replace("0.872<!--", "0.873<!--")) != []
+
+
 def test_results_are_filled_into_pages() -> None:
     page = "a\n<!-- table: xval/table3 -->\np1000: {{ cell: xval/table3 | p1000 | 2 operands }}\n"
     filled = papers.filled(page)
