@@ -40,7 +40,7 @@ def demo_parts(result: DemoResult) -> Iterator[Part]:
     for baseline, measured, error in zip(baselines, rest, other_errors, strict=True):
         rows.append([f"  {baseline.name}", "", "", measured, error, ""])
     columns = ("encoding", f"{EXAMPLE} becomes", "tokens", r2, "error", "time")
-    title = f"answers of sums, differences and products, {comparison.numbers:,} test rows"
+    title = f"answers to sums, differences and products, {comparison.numbers:,} test rows"
     yield Sheet(title, columns, rows, picks=[one.label for one in experiments])
     yield [
         "r2 depends on the largest answers; error is the median relative error. Tokens per number "
