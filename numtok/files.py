@@ -20,8 +20,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, final
 
-from filelock import lock_descriptor
-
 from numtok.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -102,6 +100,8 @@ class FileSystem:
         If ``wait`` is true, wait until the lock is free instead. The kernel releases the lock when
         the descriptor is closed, even if the process is killed.
         """
+        from filelock import lock_descriptor  # not needed by commands without a store
+
         return lock_descriptor(fd, blocking=wait)
 
     def scandir(self, path: Path) -> list[os.DirEntry[str]]:

@@ -19,10 +19,10 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from enum import EnumMeta
 from functools import cache
-from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import llvmlite.binding as llvm  # type: ignore[import-untyped]
 import numpy as np
@@ -32,8 +32,7 @@ from numtok.kernel_types import ScalarType, Signature
 _DIGEST = hashlib.sha256().digest_size
 
 
-@runtime_checkable
-class Compilable(Protocol):
+class Compilable:
     """A function that kernels call: what is compiled, and how."""
 
     function: Callable[..., Any]
@@ -50,10 +49,14 @@ def name_of(function: Callable[..., Any], signature: Signature, options: object)
 @cache
 def _versions() -> str:
     """Return the compiler, which includes the file that calls numba, and the processor."""
-    compiler = Path(__file__).with_name("kernel_numba.py").read_bytes()
+    numba = find_spec("numba")
+    assert numba is not None and numba.origin is not None
+    # numba's version, read from its file: importlib.metadata takes as long as llvmlite to import.
+    compiler = Path(numba.origin).with_name("_version.py").read_bytes()
+    compiler += Path(__file__).with_name("kernel_numba.py").read_bytes()
     features = llvm.get_host_cpu_features().flatten()
     return (
-        f"{metadata.version('numba')} {llvm.llvm_version_info} {np.__version__} "
+        f"{llvm.llvm_version_info} {np.__version__} "
         f"{sys.implementation.cache_tag} {llvm.get_host_cpu_name()} {features} "
         f"{hashlib.sha256(compiler).hexdigest()}"
     )

@@ -19,6 +19,7 @@ import llvmlite.binding as llvm  # type: ignore[import-untyped]
 import numpy as np
 
 from numtok import kernel_files
+from numtok.kernel_files import Compilable
 from numtok.kernel_types import Signature
 
 S = TypeVar("S", bound=tuple[Any, ...])
@@ -105,7 +106,7 @@ def _engine(code: bytes) -> Any:
     return engine
 
 
-class Helper:
+class Helper(Compilable):
     """A function that kernels call. Called from Python, it is compiled as well."""
 
     def __init__(self, function: Callable[..., Any], options: Mapping[str, Any]) -> None:
@@ -129,7 +130,7 @@ class Helper:
         return type_of_compilable(self._compiled)
 
 
-class Intrinsic:
+class Intrinsic(Compilable):
     """A function that generates LLVM code in the kernels that call it. It is defined as for
     ``numba.extending.intrinsic``."""
 

@@ -357,6 +357,32 @@ def test_help_loads_none_of_the_heavy_libraries() -> None:
     assert told.splitlines()[-1] in ("exit 0 loaded []", "exit None loaded []")
 
 
+@pytest.mark.integration
+def test_short_commands_load_only_what_they_need(tmp_path: Path) -> None:
+    rows = (f'{{"id": "{k}", "text": "{k} and {k / 4}"}}\n' for k in range(60))
+    (tmp_path / "rows.jsonl").write_text("".join(rows))
+    avoided = {
+        "explain -1.5": {"filelock", "pyarrow"},
+        "encode --scheme xval rows.jsonl": {"numpy.ma", "pandas", "pyarrow.compute"},
+        "train rows-xval --preset nano,layers=1,width=16,heads=2 --device cpu --steps 1": {
+            *("pandas", "scipy.special", "torch._dynamo")
+        },
+    }
+    program = f"""if True:
+        import os, sys
+        from numtok.cli.main import main
+        os.chdir({str(tmp_path)!r})
+        for command, avoided in {avoided!r}.items():
+            sys.argv = ["numtok", "--quiet", *command.split()]
+            try:
+                main()
+            except SystemExit as stop:
+                print("exit", stop.code, "loaded", sorted(avoided & set(sys.modules)))
+    """
+    told = [line for line in printed(program).splitlines() if line.startswith("exit")]
+    assert told == ["exit 0 loaded []"] * len(avoided)
+
+
 # --- what no file contains ----------------------------------------------------------------------
 
 

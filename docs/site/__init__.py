@@ -11,6 +11,7 @@ papers.py      results in hand-written pages
 python.py      pages of the Python API, for mkdocstrings
 results.py     result pages from docs/results/*.csv
 schemes.py     gallery of schemes, and one page per scheme
+tables.py      tables from docs/results/tables
 text.py        Markdown and HTML helpers
 warm.py        numtok in processes forked from a warm one, and the sample store
 """

@@ -7,28 +7,30 @@ A comment on a line of its own becomes a table:
 ``<!-- table: xval/table3 -->``
     Measured values of a published table at the largest budget that all rows have, with the
     printed ones in brackets. Other settings are in a part that opens on a click.
-``<!-- csv: xval-large-errors -->``
-    The file of that name in docs/results/tables.
+``<!-- csv: xval-gross-errors -->``
+    The file of that name in docs/results/tables, or a table that ``docs/site/results.py`` derives
+    from docs/results/*.csv.
 
 Names in double braces become numbers in a sentence:
 
 ``{{ fidelity: printed }}``
     Number of printed orderings, of those with several seeds (``seeded``), or per verdict.
-``{{ skill: xval | 500 steps | NUPA }}``, ``{{ rank: xval | 500 steps }}``
-    Values of the grand table.
+``{{ value: fone-sums | 1,600 | fone }}``, ``{{ interval: fone-sums | 1,600 | fone }}``
+    A cell of such a table, by row and column, without and with its interval or standard deviation.
 ``{{ cell: xval/table3 | p1000 | 2 operands }}``
     A measured cell of a published table, in the paper's setting or that of a fourth name.
-``{{ coverage: computers | time | mdn:5 }}``
-    Coverage of 90% intervals on a data set, by order of the split and method.
+
+Pages that are also read as files have the number itself, and its name in a comment after it:
+``0.96<!-- value: fone-sums | 1,600 | fone -->``. :func:`outdated` compares them.
 """
 
-import csv
 import re
 from collections.abc import Callable
 from functools import cache
 from textwrap import indent
 
-from docs.site.results import RESULTS, grand_table
+from docs.site.results import DERIVED
+from docs.site.tables import RESULTS, Table, bare, stored
 from docs.site.text import table
 from numtok.evaluation.fidelity.counts import Fidelity, read_fidelity
 from numtok.evaluation.fidelity.measured import (
@@ -44,12 +46,27 @@ from numtok.evaluation.published import published
 
 _COMMENT = re.compile(r"^<!-- (claims|table|csv): (\S+) -->$", re.M)
 _VALUE = re.compile(r"\{\{ (\w+): (.+?) \}\}")
+_WRITTEN = re.compile(r"(.*?)<!-- (\w+): (.+?) -->", re.S)
 
 
 def filled(page: str) -> str:
     """Return a page with its comments and names in braces replaced by results."""
     page = _COMMENT.sub(lambda match: _TABLES[match[1]](match[2]), page)
     return _VALUE.sub(lambda match: _VALUES[match[1]](*match[2].split(" | ")), page)
+
+
+def outdated(page: str) -> list[str]:
+    """Return the names of written numbers that differ from the data, each with its value there.
+
+    >>> outdated("0.97<!-- value: fone-sums | 1,600 | fone -->")
+    ['value: fone-sums | 1,600 | fone is 0.96']
+    """
+    found = []
+    for text, kind, name in _WRITTEN.findall(page):
+        value = _VALUES[kind](*name.split(" | "))
+        if not text.endswith(value):
+            found.append(f"{kind}: {name} is {value}")
+    return found
 
 
 @cache
@@ -148,11 +165,25 @@ def _shown(mean: float, sd: float) -> str:
     return f"{start}{shown} ± {spread}".replace("e-0", "e-")
 
 
-def stored_table(name: str) -> str:
-    """Return a file of docs/results/tables as a table."""
-    with (RESULTS / f"tables/{name}.csv").open(encoding="utf-8", newline="") as file:
-        columns, *rows = csv.reader(file)
-    return table(columns, rows)
+@cache
+def result_table(name: str) -> Table:
+    """Return a derived table, or a file of docs/results/tables."""
+    return DERIVED[name]() if name in DERIVED else stored(name)
+
+
+def _result_table(name: str) -> str:
+    return table(*result_table(name))
+
+
+def _interval(name: str, row: str, column: str) -> str:
+    try:
+        return result_table(name).cell(row, column)
+    except KeyError as error:
+        raise KeyError(f"{name}: {error.args[0]}") from error
+
+
+def _value(name: str, row: str, column: str) -> str:
+    return bare(_interval(name, row, column))
 
 
 def _count(verdict: str) -> str:
@@ -161,41 +192,16 @@ def _count(verdict: str) -> str:
     return str(known[verdict])
 
 
-def _skill(encoding: str, budget: str, data: str) -> str:
-    [value] = [
-        one.skill
-        for one in grand_table()
-        if (one.encoding, one.budget, one.data) == (encoding, budget, data)
-    ]
-    return f"{value:.2f}"
-
-
-def _rank(encoding: str, budget: str) -> str:
-    [rank] = {one.rank for one in grand_table() if (one.encoding, one.budget) == (encoding, budget)}
-    return rank
-
-
 def _cell(name: str, row: str, column: str, setting: str = PAPER) -> str:
     if value := _measured_cell(Place(name, row, column), setting):
         return value
     raise KeyError(f"{name} has no measurement of {row}, {column} with {setting}")
 
 
-def _coverage(data: str, order: str, method: str) -> str:
-    with (RESULTS / "coverage.csv").open(encoding="utf-8", newline="") as file:
-        found = [
-            float(row["coverage"])
-            for row in csv.DictReader(file)
-            if (row["set"], row["order"], row["method"]) == (data, order, method)
-        ]
-    return f"{sum(found) / len(found):.2f}"
-
-
-_TABLES = {"claims": claims, "table": measured_table, "csv": stored_table}
+_TABLES = {"claims": claims, "table": measured_table, "csv": _result_table}
 _VALUES: dict[str, Callable[..., str]] = {
     "fidelity": _count,
-    "skill": _skill,
-    "rank": _rank,
     "cell": _cell,
-    "coverage": _coverage,
+    "value": _value,
+    "interval": _interval,
 }

@@ -2,22 +2,32 @@
 
 import csv
 import io
-from collections.abc import Iterator
+import math
+import statistics
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
+from functools import cache, partial
 
+from scipy.special import stdtrit
+
+from docs.site.tables import RESULTS, Table, bare, spread_of
 from docs.site.text import table
 from numtok.cli.output.fidelity import print_fidelity
 from numtok.cli.output.printing import Format
 from numtok.evaluation.fidelity.counts import read_fidelity
 
-RESULTS = Path(__file__).parents[1] / "results"
 BUDGETS = {
     "500 steps": "Equal samples: 500 steps of 64 rows",
     "12 seconds": "Equal time: 12 seconds of training on one core",
 }
+_METHODS = {  # of intervals, and how a table names them
+    "mdn:5": "`mdn:5`, calibrated",
+    "mdn:5, own quantiles": "`mdn:5`, own quantiles",
+    **{name: name for name in ("mean", "median", "linear", "boosted", "tfidf", "boosted-text")},
+}
+_COMPARED = ("exact-match", "median-relative-error", "r2")
+_INTERVAL = ("figure", "low", "high")
 _WIDE = "---\nhide: [toc]\n---\n\n"  # leaves the space of the table of contents to a page's tables
 _GOOD = 5  # an encoding is good at a data set where at most 4 others are better
 _BAD = 0.05  # highest skill of an encoding that is bad at a data set
@@ -30,6 +40,7 @@ class Standing:
     budget: str
     encoding: str
     rank: str
+    rank_sd: str
     data: str
     skill: float
     sd: str
@@ -58,6 +69,7 @@ def grand_table() -> list[Standing]:
                 budget=row["budget"],
                 encoding=row["encoding"],
                 rank=row["rank"],
+                rank_sd=row["rank_sd"],
                 data=row["data"],
                 skill=float(row["skill"]),
                 sd=row["sd"],
@@ -111,20 +123,114 @@ def leaderboard() -> str:
         "Mean ranks closer than 17.1 may be due to chance (Nemenyi, 95%).",
     ]
     for budget, title in BUDGETS.items():
-        values = [one for one in grand_table() if one.budget == budget]
-        data = list(dict.fromkeys(one.data for one in values))
-        rows = []
-        for encoding in dict.fromkeys(one.encoding for one in values):
-            own = {one.data: one for one in values if one.encoding == encoding}
-            rank = next(iter(own.values())).rank
-            rows.append((f"`{encoding}`", rank, *[_shown(own.get(one)) for one in data]))
-        parts += [f"## {title}", table(("encoding", "mean rank", *data), rows)]
+        columns, rows = skills(budget)
+        shown = [[f"`{name}`", *map(bare, cells)] for name, *cells in rows]
+        parts += [f"## {title}", table(columns, shown)]
     parts += ["## Real data sets with text", _real_sets()]
     return "\n\n".join(parts) + "\n"
 
 
-def _shown(value: Standing | None) -> str:
-    return "" if value is None else f"{value.skill:.2f}"
+def skills(budget: str) -> Table:
+    """Return ranks and skills of the grand table at a budget, one row per encoding."""
+    values = [one for one in grand_table() if one.budget == budget]
+    data = list(dict.fromkeys(one.data for one in values))
+    rows = []
+    for encoding in dict.fromkeys(one.encoding for one in values):
+        own = {one.data: one for one in values if one.encoding == encoding}
+        rank = next(iter(own.values()))
+        cells = [own.get(name) for name in data]
+        skills = [spread_of(f"{one.skill:.2f}", "", "", one.sd) if one else "" for one in cells]
+        rows.append([encoding, spread_of(rank.rank, "", "", rank.rank_sd), *skills])
+    return Table(["encoding", "mean rank", *data], rows)
+
+
+def best_ranks() -> Table:
+    """Return the encodings with the best mean ranks at equal samples, and their ranks."""
+    samples, time = map(skills, BUDGETS)
+    rows = [[f"`{row[0]}`", row[1], time.cell(row[0], "mean rank")] for row in samples.rows[:6]]
+    return Table(["encoding", "equal samples", "equal time"], rows)
+
+
+def race_choices() -> Table:
+    """Return the model that each race on real data chose, versus the best baseline."""
+    found = _read("text-to-number.csv")
+    rows = []
+    for name in dict.fromkeys(row["set"] for row in found):
+        own = [row for row in found if row["set"] == name]
+        [model] = [row for row in own if row["winner"] == "True"]
+        baselines = [row for row in own if row["is_model"] == "False"]
+        best = max(baselines, key=lambda row: float(row["skill"]))
+        cells = {
+            "set": name,
+            "test rows": f"{int(model['test']):,}",
+            "chosen model": model["candidate"],
+            "seconds": f"{float(model['seconds']):.0f}",
+            "its skill": _decimals(model, "skill", "skill"),
+            "best baseline": best["candidate"],
+            "skill of the baseline": _decimals(best, "skill", "skill"),
+            "model over baseline": _decimals(model, "over_baseline", "over"),
+        }
+        rows.append(cells)
+    return Table(list(rows[0]), [list(cells.values()) for cells in rows])
+
+
+def _decimals(row: dict[str, str], value: str, ends: str) -> str:
+    names = (value, f"{ends}_low", f"{ends}_high")
+    shown, low, high = (f"{float(row[name]):.2f}" for name in names)
+    return spread_of(shown, low, high, "")
+
+
+def coverage(order: str) -> Table:
+    """Return the coverage of 90% intervals. With several splits: mean, and half of the 95% interval
+    of the mean by Student's t."""
+    found = [row for row in _read("coverage.csv") if row["order"] == order]
+    rows = []
+    for name in dict.fromkeys(row["set"] for row in found):
+        own = [row for row in found if row["set"] == name]
+        values = [
+            [float(row["coverage"]) for row in own if row["method"] == one] for one in _METHODS
+        ]
+        rows.append([name, str(len(values[0])), *map(_mean_of_splits, values)])
+    return Table(["set", "splits", *_METHODS.values()], rows)
+
+
+def _mean_of_splits(values: list[float]) -> str:
+    if len(values) < 2:
+        return "".join(f"{value:.3f}" for value in values)
+    t = float(stdtrit(len(values) - 1, 0.975))
+    half = t * statistics.stdev(values) / math.sqrt(len(values))
+    return spread_of(f"{statistics.mean(values):.3f}", "", "", f"{half:.3f}")
+
+
+def fair_comparison(data: str) -> Table:
+    """Return the comparison of encodings on a data set that ``numtok sweep --format csv`` printed,
+    best first. Models without an objective in their name learn the answer alone; names in
+    parentheses are baselines."""
+    found: dict[str, dict[str, dict[str, str]]] = {}
+    for line in _read(f"fair-comparison/{data}.csv"):
+        if line["kind"] == "experiment":
+            found.setdefault(_with_objective(line["label"]), {})[line["metric"]] = line
+        elif line["kind"] == "baseline" and not line["label"].startswith("quantization"):
+            found.setdefault(f"({line['label']})", {})[line["metric"]] = line
+    rows = []
+    for label, lines in found.items():
+        skill = lines["field-skill"]
+        cells = [_rounded(skill, "difference", "difference_low", "difference_high")]
+        cells += [_rounded(lines[one], *_INTERVAL) if one in lines else "" for one in _COMPARED]
+        rows.append((float(skill["figure"]), [label, _rounded(skill, *_INTERVAL), *cells]))
+    rows.sort(key=lambda row: -row[0])
+    columns = ["skill", "minus the best", "exact", "median relative error", "R2"]
+    return Table(["encoding", *columns], [cells for _, cells in rows])
+
+
+def _rounded(line: dict[str, str], *columns: str) -> str:
+    value, low, high = (line[name] and f"{float(line[name]):.3f}" for name in columns)
+    return spread_of(value, low, high, "")
+
+
+def _with_objective(label: str) -> str:
+    short = label.replace(", objective=ar:answer", "")
+    return short if short != label else f"{label}, objective=mlm:targets"
 
 
 def _real_sets() -> str:
@@ -149,3 +255,18 @@ def fidelity() -> str:
     with redirect_stdout(printed):
         print_fidelity(read_fidelity(RESULTS), Format.MD)
     return printed.getvalue().replace("(papers)", "(papers/README.md)")
+
+
+#: Tables for hand-written pages, by name.
+DERIVED: dict[str, Callable[[], Table]] = {
+    "equal-samples": partial(skills, "500 steps"),
+    "equal-time": partial(skills, "12 seconds"),
+    "best-ranks": best_ranks,
+    "race-choices": race_choices,
+    "coverage-random": partial(coverage, "random"),
+    "coverage-time": partial(coverage, "time"),
+    **{
+        f"fair-{path.stem}": partial(fair_comparison, path.stem)
+        for path in sorted((RESULTS / "fair-comparison").glob("*.csv"))
+    },
+}

@@ -6,17 +6,25 @@ from collections.abc import Iterable, Sequence
 
 from numtok.cli.output.printing import markdown
 
-#: A cell with a number, or without content.
-_NUMERIC = re.compile(r"(?:[-+]?\d[\d,.]*(?:e[-+]?\d+)?%?)?")
+_NUMBER = r"(?:1 - )?[-+]?\d[\d,.]*(?:e[-+]?\d+)?%?"
+_SPREAD = rf" ± {_NUMBER}| \[{_NUMBER}, {_NUMBER}\]"
+#: A cell with a number, its spread and a second number in brackets, or without content.
+_NUMERIC = re.compile(rf"(?:{_NUMBER}(?:{_SPREAD})?(?: \({_NUMBER}\))?)?")
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a Markdown table. Columns of numbers are aligned to the right."""
+    """Return a Markdown table. Columns of numbers are aligned to the right, numbers never wrap."""
     cells = [[str(cell) for cell in row] for row in rows]
-    head, _, *body = markdown(columns, cells).splitlines()
+    head, _, *body = markdown(
+        columns, [[_unbroken(cell) for cell in row] for row in cells]
+    ).splitlines()
     numeric = [all(map(_NUMERIC.fullmatch, column)) for column in zip(*cells, strict=True)]
     line = " | ".join("---:" if right else "---" for right in numeric or [False] * len(columns))
     return "\n".join([head, f"| {line} |", *body])
+
+
+def _unbroken(cell: str) -> str:
+    return cell.replace(" ", "\u00a0") if _NUMERIC.fullmatch(cell) else cell
 
 
 def chips(tokens: Iterable[str]) -> str:

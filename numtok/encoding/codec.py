@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from numtok import files
 from numtok.arrays import Bools, Floats, Int32s, UInt8s, UInt32s
-from numtok.data.records.template import RowTemplate
+from numtok.data.records.row_template import RowTemplate
 from numtok.encoding.channel import beyond_digits, beyond_float64, inexact, normalized
 from numtok.encoding.normalizers.base import Constants, FittedNormalizer, stored_normalizer
 from numtok.encoding.schema import SCHEME_FILE, SPECIALS, TokenIds

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from numtok import files
 from numtok.arrays import Bools, Floats, Int32s, Ints, UInt32s, ranges
+from numtok.data.reading.arrow import column as arrow_column
 from numtok.encoding.schema import TokenIds, encoded_schema
 from numtok.encoding.schemes.base import Channel
 from numtok.errors import DataError
@@ -30,6 +31,8 @@ from numtok.store.columns import check_nulls, check_schema, damaged, opened
 #: Function from indices int64[k] of numbers in a split to their training targets, float32[k] or
 #: float64[k]; NaN for numbers without a target.
 Values = Callable[[Ints], Channel]
+
+_NO_ANSWER = arrow_column(np.array([-1], np.int32))[0]
 
 
 class Answer(NamedTuple):
@@ -198,11 +201,11 @@ class EncodedSplit:
             number_start=flat["number_start"].whole(),
             number_length=flat["number_length"].whole(),
             channel=flat["channel"].whole() if flat["channel"].begun else None,
-            targets=rows["numbers"][target_row] + whole["target_index"].to_numpy(),
+            targets=rows["numbers"][target_row] + _numbers(whole["target_index"]),
             target_row=target_row,
             target_name=whole["target_name"],
             target_literal=whole["target_literal"],
-            answer_start=whole["answer_start"].fill_null(-1).to_numpy(),
+            answer_start=_numbers(whole["answer_start"].fill_null(_NO_ANSWER)),
             labels=whole["label"],
             groups={
                 name.removeprefix(GROUP): column
@@ -210,7 +213,7 @@ class EncodedSplit:
                 if name.startswith(GROUP)
             },
             floors={
-                name.removeprefix(FLOOR): column.to_numpy()
+                name.removeprefix(FLOOR): _numbers(column)
                 for name, column in whole.items()
                 if name.startswith(FLOOR)
             },
@@ -233,11 +236,11 @@ def _columns(
             for name, values in columns.items():
                 if pa.types.is_list(values.type):
                     if name in counts:
-                        lengths = np.diff(values.offsets.to_numpy())
+                        lengths = np.diff(_numbers(values.offsets))
                         counts[name].append(lengths.astype(np.int64))
                     values = values.flatten()
                 if name in flat:
-                    flat[name].add(values.to_numpy())
+                    flat[name].add(_numbers(values))
                 else:
                     rest.setdefault(name, []).append(values)
     return flat, counts, rest
@@ -380,7 +383,7 @@ def checked_groups(
 def _check_rows(path: Path, columns: "dict[str, pa.Array[Any]]", ids: TokenIds) -> None:
     """Raise StoreError unless the lists of each row are consistent with each other."""
     bounds = {
-        name: values.offsets.to_numpy().astype(np.int64)
+        name: _numbers(values.offsets).astype(np.int64)
         for name, values in columns.items()
         if pa.types.is_list(values.type)
     }
@@ -390,7 +393,7 @@ def _check_rows(path: Path, columns: "dict[str, pa.Array[Any]]", ids: TokenIds) 
             raise damaged(path, f"the lengths of {name!r} and {to!r} differ in a row")
 
     def flat(name: str) -> NDArray[Any]:
-        values: NDArray[Any] = columns[name].flatten().to_numpy(zero_copy_only=False)
+        values: NDArray[Any] = _numbers(columns[name].flatten())
         return values
 
     first, end = bounds["tokens"][:-1], bounds["tokens"][1:]  # of each row
@@ -423,8 +426,8 @@ def _check_rows(path: Path, columns: "dict[str, pa.Array[Any]]", ids: TokenIds) 
 
     _check_targets(path, columns, counts)
     answers = columns["answer_start"]
-    rows = np.flatnonzero(answers.is_valid().to_numpy(zero_copy_only=False))
-    at = answers.drop_null().to_numpy()
+    rows = np.flatnonzero(_numbers(answers.is_valid().cast(pa.uint8())))
+    at = _numbers(answers.drop_null())
     if not ((at >= 0) & (at <= (end - first)[rows])).all():
         raise damaged(path, "an answer begins outside its row")
     at = (first[rows] + at)[at < (end - first)[rows]]
@@ -438,13 +441,19 @@ def _check_targets(path: Path, columns: "dict[str, pa.Array[Any]]", counts: Ints
     """Raise StoreError unless each target is a number of its row. ``counts`` [n] is the number of
     numbers in each row."""
     lists = columns["target_index"]
-    targets = lists.flatten().to_numpy()
-    numbers_of = np.repeat(counts, np.diff(lists.offsets.to_numpy()))
+    targets = _numbers(lists.flatten())
+    numbers_of = np.repeat(counts, np.diff(_numbers(lists.offsets)))
     if not ((targets >= 0) & (targets < numbers_of)).all():
         raise damaged(path, "a target is not a number of its row")
     numerals = pc.match_substring_regex(columns["target_literal"].flatten(), NUMERAL)
     if not pc.all(numerals, min_count=0).as_py():
         raise damaged(path, "the literal of a target is not a number")
+
+
+def _numbers(values: "pa.Array[Any]") -> NDArray[Any]:
+    """Return numbers without nulls as a view. ``to_numpy`` imports pandas if it is installed."""
+    view: NDArray[Any] = np.from_dlpack(values)
+    return view
 
 
 def _column(table: "pa.Table", name: str) -> "pa.Array[Any]":

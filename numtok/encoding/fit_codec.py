@@ -17,7 +17,7 @@ from numtok.data.reading.batches import RowBatch
 from numtok.data.reading.rows import Categories
 from numtok.data.reading.split_rule import TRAIN
 from numtok.data.reading.units import Unit
-from numtok.data.records.template import RowTemplate
+from numtok.data.records.row_template import RowTemplate
 from numtok.encoding.channel import normalized
 from numtok.encoding.codec import Codec
 from numtok.encoding.model_folder import PREFIX

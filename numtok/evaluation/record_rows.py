@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from numtok.data.records.reader import Records, read_records
-from numtok.data.records.template import RowTemplate
+from numtok.data.records.row_template import RowTemplate
+from numtok.data.records.template import prompts_of
 from numtok.encoding.holes import HOLE
 from numtok.evaluation.conformal import Calibrated
 from numtok.evaluation.intervals import ENDS
@@ -35,7 +36,7 @@ def record_queries(records: Records, template: RowTemplate) -> Iterator[Query]:
 
     Raises UsageError if a field of the template is missing.
     """
-    columns = [prompt.to_pylist() for prompt in template.prompts(records)]
+    columns = [prompt.to_pylist() for prompt in prompts_of(template, records)]
     for row, pieces in enumerate(zip(*columns, strict=True)):
         text = HOLE.join([*pieces, ""])
         where = records.where(row)

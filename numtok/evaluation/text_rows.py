@@ -20,7 +20,8 @@ import torch
 from numtok.arrays import Floats, Int32s
 from numtok.data.reading.json_lines import json_lines, row_decoder
 from numtok.data.records.reader import records_of
-from numtok.data.records.template import RowTemplate
+from numtok.data.records.row_template import RowTemplate
+from numtok.data.records.template import prompts_of
 from numtok.data.tables.file import FORMATS
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.holes import HOLE, filled, hole_numbers
@@ -127,7 +128,7 @@ def of_field(row: Query, template: RowTemplate | None) -> Query:
     if template is None or not template.bare or row.pieces is not None or HOLE in row.text:
         return row
     field = pa.table({template.fields[0]: pa.array([row.text], pa.string())})
-    prompts = template.prompts(records_of(field, row.where))
+    prompts = prompts_of(template, records_of(field, row.where))
     pieces = [prompt[0].as_py() for prompt in prompts]
     return row._replace(pieces=[*pieces, ""], targets=template.targets)
 

@@ -24,7 +24,7 @@ from numtok.data.reading.sources import check_rule, find_sources, shown_input
 from numtok.data.reading.split_rule import SplitRule
 from numtok.data.reading.streams import Spool
 from numtok.data.reading.units import UNIT, Unit, least_units, plan
-from numtok.data.records import rendering
+from numtok.data.records.row_template import of_texts, template_in
 from numtok.declaration import command_line, of_version
 from numtok.encoding.codec import Codec
 from numtok.encoding.fit_codec import FittedCodec, Reused, Unfitted, no_rows
@@ -228,20 +228,23 @@ def _as_texts(
     """
     config, encoding = resolved.config, resolved.encoding
     template = encoding.codec.template if isinstance(encoding, Reused) else None
-    if not config.target and (template is None or not rendering.is_records(config.inputs)):
-        stored = rendering.template_in(config.inputs, store)
-        if isinstance(encoding, Unfitted) and stored is not None:
-            return replace(resolved, encoding=replace(encoding, template=stored)), []
-        return replace(resolved, config=rendering.of_texts(config)), []
-    if config.dry_run:  # nothing is kept in the user's store
-        store = stack.enter_context(store.scratch())
-    config, result = rendering.as_texts(config, store, template)
-    if isinstance(encoding, Unfitted):
-        encoding = replace(encoding, template=result.template)
-    reading = ReadingOptions(max_line=config.max_line)
-    screening = replace(resolved.screening, rule=None, reading=reading)
-    texts = replace(resolved, config=config, encoding=encoding, screening=screening)
-    return texts, result.first_texts()
+    if config.target or template is not None:
+        from numtok.data.records import rendering  # imports libraries that texts do not need
+
+        if config.target or rendering.is_records(config.inputs):
+            if config.dry_run:  # nothing is kept in the user's store
+                store = stack.enter_context(store.scratch())
+            config, result = rendering.as_texts(config, store, template)
+            if isinstance(encoding, Unfitted):
+                encoding = replace(encoding, template=result.template)
+            reading = ReadingOptions(max_line=config.max_line)
+            screening = replace(resolved.screening, rule=None, reading=reading)
+            texts = replace(resolved, config=config, encoding=encoding, screening=screening)
+            return texts, result.first_texts()
+    stored = template_in(config.inputs, store)
+    if isinstance(encoding, Unfitted) and stored is not None:
+        return replace(resolved, encoding=replace(encoding, template=stored)), []
+    return replace(resolved, config=of_texts(config)), []
 
 
 def _suited(

@@ -21,7 +21,7 @@ from numtok.data.reading.split_rule import SplitRule
 from numtok.data.reading.streams import Spool
 from numtok.data.reading.units import Unit, plan
 from numtok.data.records import rendering
-from numtok.data.records.template import RowTemplate
+from numtok.data.records.row_template import RowTemplate, of_texts, template_in
 from numtok.data.tables.columns import count_splits, target_column
 from numtok.data.tables.table import Feature, TableFile, rows_name, write_rows, write_table_file
 from numtok.data.tables.text_features import TextFeatures, write_text_features
@@ -77,7 +77,7 @@ def run(config: Config, store: Store, progress: Progress) -> MadeArtifact:
     elif chosen := next(filter(partial(getattr, config), ("fields", "drop")), None):
         raise meaningless(chosen, "rows that are texts")
     else:
-        config = rendering.of_texts(config)
+        config = of_texts(config)
     source = FrozenSource.of(config.model)
     digest, size = source.digest()
     rule = SplitRule.parse(config.split) if config.split else None
@@ -111,7 +111,7 @@ def run(config: Config, store: Store, progress: Progress) -> MadeArtifact:
                 where=sources[0].shown,
                 source=source,
                 digest=digest,
-                template=rendering.template_in(config.inputs, store),
+                template=template_in(config.inputs, store),
                 note=store.note,
             )
             counts = table.make(draft, progress)

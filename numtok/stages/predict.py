@@ -10,7 +10,7 @@ from functools import partial
 
 from numtok.data.reading.split_rule import TRAIN
 from numtok.data.records.reader import has_fields
-from numtok.data.records.template import RowTemplate
+from numtok.data.records.row_template import RowTemplate
 from numtok.data.tables.file import FORMATS
 from numtok.data.tables.text_features import read_text_features
 from numtok.declaration import CheckApplies, no_options

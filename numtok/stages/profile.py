@@ -188,9 +188,10 @@ def run(
 def _memory_notes(numbers: int) -> Iterator[str]:
     """Yield a note on the memory that training on columns needs, if the data is large."""
     if numbers >= _LARGE:
+        memory = _PROGRAM + _PER_NUMBER * numbers / 1e9
         yield (
-            f"`numtok train` on the columns needs about {_PROGRAM + _PER_NUMBER * numbers / 1e9:.1f} "
-            f"GB of memory: {_PROGRAM} GB and {_PER_NUMBER} bytes per number"
+            f"`numtok train` on the columns needs about {memory:.1f} GB of memory: {_PROGRAM} GB "
+            f"and {_PER_NUMBER} bytes per number"
         )
 
 

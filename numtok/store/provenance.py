@@ -6,9 +6,10 @@ same bytes. If they do not, the provenance explains the difference.
 
 import os
 import platform
+import re
 import subprocess
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import msgspec
@@ -60,9 +61,13 @@ def installed(name: str) -> str | None:
     """Return the version of an installed distribution, or None if it is not installed. Nothing is
     imported."""
     try:
-        return version(name)
+        found = distribution(name)
     except PackageNotFoundError:
         return None
+    # Its property ``version`` parses the whole file, with the package's README.
+    metadata = found.read_text("METADATA") or ""
+    version = re.search(r"^Version: (.+)$", metadata, re.M)
+    return found.version if version is None else version[1]
 
 
 def _git(*arguments: str) -> str | None:

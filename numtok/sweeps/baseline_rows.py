@@ -17,7 +17,7 @@ from numtok.arrays import Floats
 from numtok.data.reading.split_rule import CALIBRATION, TRAIN
 from numtok.data.records.reader import Records, read_records
 from numtok.data.records.rendering import FIELD, with_new_rows
-from numtok.data.records.template import TEMPLATE
+from numtok.data.records.row_template import TEMPLATE
 from numtok.data.tables.table import VALIDATION, learnt_rows, read_table_file, read_table_of
 from numtok.data.tables.text_features import read_text_features
 from numtok.encoding.splits import read_codec

@@ -1,5 +1,6 @@
 """The site: every page is in the navigation, and mkdocs builds it without warnings."""
 
+import csv
 import doctest
 import importlib.util
 import re
@@ -10,7 +11,17 @@ from typing import Any
 import pytest
 import yaml
 
-from docs.site import build, commands, console, overviews, papers, python, results, schemes
+from docs.site import (
+    build,
+    commands,
+    console,
+    overviews,
+    papers,
+    python,
+    results,
+    schemes,
+    tables,
+)
 from docs.site.text import table
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.plugins import registries
@@ -105,10 +116,17 @@ def test_the_leaderboard_has_every_encoding_for_both_budgets() -> None:
         assert page.count(f"| `{encoding}` |") == 2
 
 
+def test_numbers_of_the_page_on_encodings_are_those_of_the_data() -> None:
+    page = (build.DOCS / "get-started/which-encoding.md").read_text(encoding="utf-8")
+    assert page.count("<!-- value: ") > 20
+    assert papers.outdated(page) == []
+    assert papers.outdated(page.replace("0.872<!--", "0.873<!--")) != []
+
+
 def test_results_are_filled_into_pages() -> None:
     page = "a\n<!-- table: xval/table3 -->\np1000: {{ cell: xval/table3 | p1000 | 2 operands }}\n"
     filled = papers.filled(page)
-    assert "| `p1000` | 0.948 ± 0.012 (0.991) |" in filled
+    assert "| `p1000` | 0.948\u00a0±\u00a00.012\u00a0(0.991) |" in filled
     assert filled.endswith("p1000: 0.948 ± 0.012\n")
     assert '??? note "Other settings"' in filled
     count = papers.filled("{{ fidelity: seeded }} of {{ fidelity: printed }}")
@@ -116,12 +134,12 @@ def test_results_are_filled_into_pages() -> None:
 
 
 def test_rows_of_a_table_have_the_same_budget() -> None:
-    page = papers.measured_table("numvalue/table1")
+    page = papers.measured_table("numvalue/table1").replace("\u00a0", " ")
     assert "| `standard-transformer` | 0.598 ± 0.036 (0.687) |" in page  # 0.720 at twice the steps
     assert "| `numvalue-mlp` | 0.600 ± 0.015 (0.720) |" in page
 
 
-@pytest.mark.parametrize("module", [console, papers], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [console, papers, tables], ids=lambda module: module.__name__)
 def test_examples_in_docstrings_are_right(module: ModuleType) -> None:
     assert doctest.testmod(module).failed == 0
 
@@ -131,10 +149,63 @@ def test_columns_of_numbers_are_aligned_to_the_right() -> None:
     assert text.splitlines()[1] == "| --- | ---: |"
 
 
+def result_pages() -> dict[str, str]:
+    found = (build.DOCS / "results").glob("*.md")
+    return {path.name: path.read_text(encoding="utf-8") for path in found}
+
+
 def test_pages_leave_no_result_unfilled() -> None:
-    for path in (build.DOCS / "results").glob("*.md"):
-        text = papers.filled(path.read_text(encoding="utf-8"))
-        assert not re.findall(r"\{\{|<!-- (?:claims|table|csv)", text), path.name
+    for name, page in result_pages().items():
+        assert not re.findall(r"\{\{|<!-- \w+: \S+ -->", papers.filled(page)), name
+
+
+def typed_rows(page: str) -> list[str]:
+    """Lines of Markdown tables in which a cell begins with a number."""
+    return re.findall(r"^\|.*?\|[ *]*[-+]?\d.*$|^\|[ *]*[-+]?\d.*$", page, re.M)
+
+
+def test_no_table_of_numbers_is_typed_by_hand() -> None:
+    assert {
+        name: found for name, page in result_pages().items() if (found := typed_rows(page))
+    } == {}
+    assert typed_rows("| a | b |\n|---|---|\n| x | **0.5** [0, 1] |\n| 1,600 | y |\n") != []
+
+
+def test_every_stored_table_is_on_a_page() -> None:
+    pages = "".join(result_pages().values())
+    stored = [path.stem for path in (tables.RESULTS / "tables").glob("*.csv")]
+    assert [name for name in stored if not re.search(rf"\b{name}(?: -->| \||\.csv)", pages)] == []
+
+
+def test_cells_have_a_value_and_a_source() -> None:
+    for path in (tables.RESULTS / "tables").glob("*.csv"):
+        rows = csv.DictReader(path.read_text(encoding="utf-8").splitlines())
+        if "column" in (rows.fieldnames or ()):
+            assert all(row["value"] and row["source"] for row in rows), path.name
+
+
+def test_a_sentence_has_a_cell_with_and_without_its_interval() -> None:
+    page = "{{ value: fone-sums | 1,600 | fone }}, {{ interval: fone-sums | 1,600 | fone }}"
+    assert papers.filled(page) == "0.96, 0.96 [0.94, 0.99]"
+    assert papers.filled("{{ value: equal-samples | fone | mean rank }}") == "7.4"
+    seeds = papers.filled("{{ value: longer-sums | reversed, coupling,offsets=12 | 11 }}")
+    assert seeds == "0.97, 0.01, 0.65"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["gone | 1,600 | fone", "fone-sums | 1,601 | fone", "fone-sums | 1,600 | gone"],
+    ids=["file", "row", "column"],
+)
+def test_a_cell_that_does_not_exist_is_an_error(wrong: str) -> None:
+    with pytest.raises(KeyError, match=r"gone|1,601"):
+        papers.filled(f"{{{{ value: {wrong} }}}}")
+
+
+def test_coverage_is_the_mean_of_random_splits_with_its_interval() -> None:
+    table = results.coverage("random")
+    assert table.cell("films", "mdn:5, calibrated") == "0.895 ± 0.009"
+    assert table.cell("artworks", "median") == "0.924 ± 0.003"
 
 
 def test_a_value_that_was_not_measured_is_an_error() -> None:

@@ -81,6 +81,12 @@ def test_the_budget_with_most_seeds_counts_then_the_largest() -> None:
     )
 
 
+def test_a_budget_may_end_with_a_smaller_batch() -> None:
+    lines = [line("xval", 0.99, n=2, examples=479_104), line("xval", 0.99, n=1, examples=480_000)]
+    found = judged(*lines, line("p10", 0.9, examples=480_000))
+    assert (found.seeds, found.verdict) == (3, OrderingVerdict.REPRODUCED)
+
+
 def test_pooled_lines_are_those_of_all_seeds() -> None:
     values = np.random.default_rng(0).normal(size=7)
     parts = [values[:3], values[3:6], values[6:]]

@@ -15,6 +15,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/results/real-sets.md"
+DESCRIBED = ROOT / "docs/results/tables/real-sets.csv"
 Reader = Callable[[Path], Iterable[Mapping[str, object]]]
 
 
@@ -37,9 +38,9 @@ def version_of(package: str) -> str | None:
 
 
 def on_page() -> dict[str, list[str]]:
-    """The cells of the page's first table by the name of the set."""
-    lines = PAGE.read_text("utf-8").partition("| set | source |")[2].partition("\n\n")[0]
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines.splitlines()[2:]]
+    """The cells of the page's table by the name of the set."""
+    with DESCRIBED.open(encoding="utf-8", newline="") as file:
+        _, *rows = csv.reader(file, strict=True)
     return {name: cells for name, *cells in rows}
 
 

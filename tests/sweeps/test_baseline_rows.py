@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import numtok
-from numtok.data.records.template import TEMPLATE
+from numtok.data.records.row_template import TEMPLATE
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.record_splits import read_record_splits
 from numtok.evaluation.rivals import TUNED, rivals

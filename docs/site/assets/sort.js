@@ -5,7 +5,7 @@ document.querySelectorAll("article table").forEach((table) => {
   if (!body || body.rows.length < 5) return;
   const value = (row, column) => {
     const text = row.cells[column].textContent.trim();
-    const number = Number(text.replace(/,/g, ""));
+    const number = Number(text.split(/\s[±[]/)[0].replace(/,/g, "")); // without the interval
     return text === "" ? null : Number.isNaN(number) ? text.toLowerCase() : number;
   };
   const order = (a, b) => {

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from numtok.cli.output.figures import duration, metric_cells, number
+from numtok.cli.output.figures import Formatted, duration, metric_cells
 from numtok.cli.output.printing import Part, Sheet, Verbatim
 from numtok.cli.output.schemes import EXAMPLE, example_of
 from numtok.reports import LIMITS
@@ -33,13 +33,14 @@ def demo_parts(result: DemoResult) -> Iterator[Part]:
     rows: list[list[object]] = []
     for one, measured, error in zip(experiments, scores, errors, strict=True):
         time = (one.costs.train_seconds or 0.0) + (one.costs.eval_seconds or 0.0)
-        row: list[object] = [one.label, example_of(one.scheme), number(one.costs.tokens_per_number)]
+        tokens = one.costs.tokens_per_number
+        row: list[object] = [one.label, example_of(one.scheme), Formatted(f"{tokens:.1f}", tokens)]
         rows.append([*row, measured, error.alone, duration(time)])
     rows.append(["baselines:", *[""] * 5])
     for baseline, measured, error in zip(baselines, rest, other_errors, strict=True):
         rows.append([f"  {baseline.name}", "", "", measured, error, ""])
-    columns = ("encoding", f"{EXAMPLE} is", "tokens", r2, "error", "time")
-    title = f"answers of sums, differences and products, {comparison.numbers:,} test rows"
+    columns = ("encoding", f"{EXAMPLE} becomes", "tokens", r2, "error", "time")
+    title = f"answers to sums, differences and products, {comparison.numbers:,} test rows"
     yield Sheet(title, columns, rows, picks=[one.label for one in experiments])
     yield [
         "r2 depends on the largest answers; error is the median relative error. Tokens per number "

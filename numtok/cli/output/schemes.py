@@ -105,18 +105,19 @@ def paper_of(source: str) -> str:
 def schemes_parts() -> Iterator[Part]:
     """Yield a table of all schemes, grouped by kind, then sentences that explain the columns."""
     rows: dict[str, list[list[object]]] = {idea: [] for idea in IDEAS}
-    for name in SCHEMES:
-        if needs := SCHEMES.required(name):
-            rows[IDEAS[-1]].append([f"  {name}", f"needs {', '.join(needs)}", *[None] * 4])
-            continue
+    needed = {name: SCHEMES.required(name) for name in SCHEMES}
+    usable = [name for name, needs in needed.items() if not needs]
+    for name, written in zip(usable, explained(EXAMPLE, usable)[0], strict=True):
         scheme = SCHEMES.build(name)
-        (written,), _ = explained(EXAMPLE, [name])
         tokens = scheme.tokens_per_number
         count = "varies" if tokens is None else Formatted(str(tokens), tokens)
         paper = paper_of(scheme.source).removesuffix(" Regression")
         row: list[object] = [f"  {name}", _tokens(written.tokens), count, range_of(scheme)]
         row += [precision_of(scheme), paper.replace("language models", "LLMs")]
         rows[idea_of(scheme)].append(row)
+    for name, needs in needed.items():
+        if needs:
+            rows[IDEAS[-1]].append([f"  {name}", f"needs {', '.join(needs)}", *[None] * 4])
     listed = _under_ideas(rows, 6)
     columns = ("scheme", f"{EXAMPLE} as tokens", "count", "range", "precision", "paper")
     yield Sheet("", columns, listed, words=columns[-1:], in_lists=True)

@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from numtok.data.reading.arrow import column
@@ -155,7 +154,11 @@ def _parquet_batch(
     fields_of_rows = _extra_fields(batch, extra, broken)
     column_name, *inner = _text_path(batch.schema.names, text_field)
     texts = batch.column(column_name)
-    texts = (pc.struct_field(texts, inner) if inner else texts).cast(pa.string())
+    if inner:
+        import pyarrow.compute as pc  # slow to import
+
+        texts = pc.struct_field(texts, inner)
+    texts = texts.cast(pa.string())
     missing = texts.is_null().to_pylist()
     for index, values in enumerate(fields_of_rows):
         try:

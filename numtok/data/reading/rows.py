@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from numtok.data.reading.arrow import column, constant, slices, strings
@@ -143,6 +142,8 @@ class RowOffsets(NamedTuple):
 
     def ids(self) -> "pa.Array[Any]":
         """Return ids of the form ``FILE:OFFSET`` as an Arrow array of strings [n]."""
+        import pyarrow.compute as pc  # takes longer than encoding a small file
+
         offsets = column(self.offsets).cast(pa.string())
         return pc.binary_join_element_wise(constant(str(self.file)), offsets, constant(":"))
 

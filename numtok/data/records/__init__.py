@@ -8,6 +8,7 @@ dates.py     dates and timestamps: formats, time zones
 notation.py  numbers in a column: decimal mark, thousands separators, currency signs
 reader.py    records of a file in any of the formats
 rendering.py  data artifacts of texts, rendered from a file
+row_template.py  template of rendered rows, as stored
 splits.py    splits of records
 template.py  rows of text with targets, rendered from records
 typed.py     columns with their types; features of dates

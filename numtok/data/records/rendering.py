@@ -22,20 +22,13 @@ from numtok.data.reading.addresses import is_address
 from numtok.data.reading.sources import as_name
 from numtok.data.reading.split_rule import TRAIN, SplitRule
 from numtok.data.records.reader import FORMATS, JSON_LINES, Records, has_fields, read_records
+from numtok.data.records.row_template import TEMPLATE, RowTemplate
 from numtok.data.records.splits import has_splits, splits_of
-from numtok.data.records.template import (
-    TEMPLATE,
-    RowTemplate,
-    check_targets,
-    proposals,
-    rendered,
-    template_of,
-)
+from numtok.data.records.template import check_targets, proposals, rendered, template_of
 from numtok.data.tables.file import SKIP_ROWS, parquet_names
-from numtok.errors import DataError, NumtokError, file_not_found
+from numtok.errors import DataError, file_not_found
 from numtok.files import Sink
 from numtok.names import join_names
-from numtok.row import TEXT
 from numtok.store.access import StoreAccess
 from numtok.store.artifact import DATA, Artifact, Parent
 
@@ -162,12 +155,6 @@ def reading(config: Settings, rows: Rendered) -> Settings:
     return replace(config, **texts)
 
 
-def of_texts(config: Settings) -> Settings:
-    """Return the settings of a command that reads texts, in which the usual text field is the
-    default, whether chosen or not."""
-    return replace(config, text_field=None if config.text_field == TEXT else config.text_field)
-
-
 def is_records(inputs: Sequence[str]) -> bool:
     """Return whether the input is a single file that may contain records.
 
@@ -194,17 +181,6 @@ def has_target(inputs: Sequence[str], target: str) -> bool:
     if path.endswith(JSON_LINES):
         return has_fields(path, [target])
     return path.endswith(".csv") or target in parquet_names(path)
-
-
-def template_in(inputs: Sequence[str], store: StoreAccess) -> RowTemplate | None:
-    """Return the template of rendered rows that are the only input; None for other inputs."""
-    if len(inputs) != 1 or Path(inputs[0]).is_file():
-        return None
-    try:
-        artifact = store.resolve(inputs[0], {DATA})
-    except NumtokError:  # reading the input reports the error
-        return None
-    return TEMPLATE.read(artifact.path) if (artifact.path / TEMPLATE.name).is_file() else None
 
 
 def template_for(rendering: Rendering, records: Records) -> tuple[RowTemplate, list[str]]:

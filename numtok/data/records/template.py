@@ -13,7 +13,6 @@ Numbers are written in the default notation, with the digits of the file.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,49 +21,30 @@ from numpy.typing import NDArray
 from numtok.data.records.columns import ColumnKind
 from numtok.data.records.notation import DEFAULT, usual_notation
 from numtok.data.records.reader import REASONS, Records, SkippedRows
+from numtok.data.records.row_template import RowTemplate
 from numtok.errors import DataError, UsageError, unknown
-from numtok.stored_json import StoredJson
 
-FORMAT = 1  # of template.json
 _LARGEST = 1e150  # its square, and so every variance, fits into a float64
 
 
-class RowTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How records become texts.
+def prompts_of(template: RowTemplate, records: Records) -> "list[pa.Array[Any]]":
+    """Return the text before each target, as one string array [n] per target.
 
-    targets
-        Fields to predict, in the order in which they are written.
-    fields
-        Fields that the text consists of, in order.
-    bare
-        True if the text is a single field, written without its name.
+    A row of text is each prompt followed by the number of that target. Raises UsageError if a field
+    is missing from the file.
     """
-
-    format: int = FORMAT
-    targets: list[str]
-    fields: list[str]
-    bare: bool = False
-
-    def prompts(self, records: Records) -> "list[pa.Array[Any]]":
-        """Return the text before each target, as one string array [n] per target.
-
-        A row of text is each prompt followed by the number of that target. Raises UsageError if a
-        field is missing from the file.
-        """
-        first, *others = self.targets
-        lines = [self._line(records, name) for name in self.fields]
-        prompts = [pc.binary_join_element_wise(*lines, f"{first}: ", "")]
-        rows = len(records)
-        return prompts + [pa.array([f"\n{name}: "] * rows, pa.string()) for name in others]
-
-    def _line(self, records: Records, name: str) -> "pa.Array[Any]":
-        """Return the line of a field in each row [n]; empty where the value is missing."""
-        before = "" if self.bare else f"{name}: "
-        line = pc.binary_join_element_wise(before, records.plain(name), "\n", "")
-        return pc.fill_null(line, "")
+    first, *others = template.targets
+    lines = [_line(template, records, name) for name in template.fields]
+    prompts = [pc.binary_join_element_wise(*lines, f"{first}: ", "")]
+    rows = len(records)
+    return prompts + [pa.array([f"\n{name}: "] * rows, pa.string()) for name in others]
 
 
-TEMPLATE = StoredJson(name="template.json", kind=RowTemplate, newest=FORMAT)
+def _line(template: RowTemplate, records: Records, name: str) -> "pa.Array[Any]":
+    """Return the line of a field in each row [n]; empty where the value is missing."""
+    before = "" if template.bare else f"{name}: "
+    line = pc.binary_join_element_wise(before, records.plain(name), "\n", "")
+    return pc.fill_null(line, "")
 
 
 class RenderedRows(NamedTuple):
@@ -84,7 +64,7 @@ def rendered(template: RowTemplate, records: Records) -> RenderedRows:
     """Render records whose targets have been checked by :func:`check_targets`."""
     texts = pa.array([""] * len(records), pa.string())
     spans = {}
-    for name, prompt in zip(template.targets, template.prompts(records), strict=True):
+    for name, prompt in zip(template.targets, prompts_of(template, records), strict=True):
         before = pc.binary_join_element_wise(texts, prompt, "")
         texts = pc.binary_join_element_wise(before, target_literals(records, name), "")
         ends = [pc.utf8_length(part).to_numpy().astype(np.int64) for part in (before, texts)]

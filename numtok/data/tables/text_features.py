@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from numtok.data.records.template import RowTemplate
+from numtok.data.records.row_template import RowTemplate
 from numtok.stored_json import Positive, StoredJson
 
 FORMAT = 1  # of features.json

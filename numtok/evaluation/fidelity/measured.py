@@ -137,14 +137,16 @@ def pool(lines: Iterable[MeasuredLine], *, logarithmic: bool = False) -> Pooled:
     return Pooled(n, mean, math.sqrt(squares / (n - 1)) if n > 1 else 0.0)
 
 
-#: Lines of each cell, by setting and number of training rows.
+#: Lines of each cell, by setting and budget.
 Measured = Mapping[Place, Mapping[str, Mapping[int | None, Sequence[MeasuredLine]]]]
 
 
 def by_cell(lines: Iterable[MeasuredLine]) -> Measured:
-    """Return the lines of each cell, by setting and number of training rows."""
+    """Return the lines of each cell, by setting and budget: training rows to two digits, because
+    the last batch of an epoch may be smaller."""
     found: dict[Place, dict[str, dict[int | None, list[MeasuredLine]]]] = {}
     for line in lines:
         settings = found.setdefault(Place(line.table, line.row, line.column), {})
-        settings.setdefault(line.setting, {}).setdefault(line.examples, []).append(line)
+        budget = line.examples and int(float(f"{line.examples:.2g}"))
+        settings.setdefault(line.setting, {}).setdefault(budget, []).append(line)
     return found

@@ -9,7 +9,7 @@ the size of the parameters.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from statistics import NormalDist
 
 import numpy as np
@@ -32,8 +32,6 @@ _CLIMBS = 100  # maximum steps from the best of them
 # corners.
 _SPAN, _LEAST, _CORNERS = 12.0, 9, 4800
 _GRID = np.linspace(-_SPAN, _SPAN, _CORNERS + 1)  # corners of a single component
-_HEIGHTS = normal.cumulative(_GRID)
-_HEIGHTS[[0, -1]] = 0.0, 1.0
 _OFFSETS = np.linspace(-12, 12, 97)  # search grid of a peak, in standard deviations
 _REFINEMENTS = 45  # steps, each to two thirds of the bracket
 _NEGLIGIBLE = 1e-12  # probability that sums of many terms may ignore
@@ -328,7 +326,7 @@ class Mixture(Predictive):
             weights = self._weights[row, possible]
             center, deviation = self.centers[row, possible], self.deviations[row, possible]
             if self.centers.shape[1] == 1:
-                yield self.normalizer.inverse(center + deviation * _GRID), _HEIGHTS
+                yield self.normalizer.inverse(center + deviation * _GRID), _heights()
                 continue
             counts = _LEAST + np.rint(_CORNERS * weights).astype(np.int64)
             rank = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -399,3 +397,11 @@ def _raw_peaks(
         low, high = np.where(rises, low + third, low), np.where(rises, high, high - third)
     refined = low / 2 + high / 2
     return scaling.inverse(np.where(height(refined) > highest, refined, best))
+
+
+@cache
+def _heights() -> Floats:
+    """Return the probability below each corner of :data:`_GRID`."""
+    heights = normal.cumulative(_GRID)
+    heights[[0, -1]] = 0.0, 1.0
+    return heights

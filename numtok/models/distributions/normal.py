@@ -8,7 +8,6 @@ scipy's ``ndtr`` and ``log_ndtr`` are less accurate in the far tails (relative e
 import math
 
 import numpy as np
-from scipy.special import erfcx
 
 from numtok.models.distributions.predictive import Floats
 
@@ -28,7 +27,7 @@ def cumulative(t: Floats) -> Floats:
     [7.619853024160527e-24, 0.5]
     """
     y = np.minimum(np.abs(t), _UNDERFLOW)
-    tail: Floats = erfcx(y / _ROOT_2) * _exp_minus_half_square(y) / 2
+    tail: Floats = _erfcx(y / _ROOT_2) * _exp_minus_half_square(y) / 2
     return np.where(t < 0, tail, 1 - tail)
 
 
@@ -49,7 +48,7 @@ def log_cumulative(t: Floats) -> Floats:
     -5000000012.431864
     """
     y = np.abs(t) / _ROOT_2
-    scaled: Floats = erfcx(y) / 2
+    scaled: Floats = _erfcx(y) / 2
     with np.errstate(over="ignore", divide="ignore"):
         below = np.log(scaled) - np.square(t) / 2
         above = np.log1p(-scaled * np.exp(-np.square(t) / 2))
@@ -97,7 +96,7 @@ def mean_distance(t: Floats) -> Floats:
     y = np.abs(t)
     half = np.minimum(y, _UNDERFLOW)
     bell = _exp_minus_half_square(half)
-    return np.asarray(y + bell * (_ROOT_2_OVER_PI - half * erfcx(half / _ROOT_2)))
+    return np.asarray(y + bell * (_ROOT_2_OVER_PI - half * _erfcx(half / _ROOT_2)))
 
 
 def _exp_minus_half_square(y: Floats) -> Floats:
@@ -107,3 +106,10 @@ def _exp_minus_half_square(y: Floats) -> Floats:
     """
     upper = y.astype(np.float32).astype(np.float64)
     return np.exp(-upper * upper / 2) * np.exp((upper - y) * (upper + y) / 2)
+
+
+def _erfcx(y: Floats) -> Floats:
+    from scipy.special import erfcx  # slow to import, and not needed to train
+
+    scaled: Floats = erfcx(y)
+    return scaled

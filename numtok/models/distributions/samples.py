@@ -7,7 +7,6 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc
 
 from numtok.models.distributions.predictive import Floats, Predictive, checked, drawn_places
 from numtok.models.distributions.prefix_tree import Symbols
@@ -218,6 +217,8 @@ def harrell_davis(values: Floats, level: float = 0.5) -> Floats:
 @lru_cache(maxsize=64)
 def _weights(count: int, level: float) -> Floats:
     """Return float64[count]: the weights, which sum to 1."""
+    from scipy.special import betainc  # slow to import, and not needed to train
+
     a, b = (count + 1) * level, (count + 1) * (1 - level)
     weights: Floats = np.diff(betainc(a, b, np.linspace(0, 1, count + 1)))
     weights[weights < _NEGLIGIBLE] = 0.0

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from numtok.data.records.reader import Records, read_records
+from numtok.data.records.row_template import RowTemplate
 from numtok.data.records.template import (
-    RowTemplate,
     check_targets,
+    prompts_of,
     proposals,
     rendered,
     target_literals,
@@ -48,7 +49,7 @@ def test_spans_count_characters_not_bytes(tmp_path: Path) -> None:
 def test_prompts_end_where_the_number_begins(tmp_path: Path) -> None:
     records = records_of(tmp_path, "x,w\n1,a\n,\n")
     template = RowTemplate(targets=["y", "z"], fields=["x", "w"])
-    first, second = template.prompts(records)
+    first, second = prompts_of(template, records)
     assert first.to_pylist() == ["x: 1\nw: a\ny: ", "y: "]
     assert second.to_pylist() == ["\nz: ", "\nz: "]
 
