@@ -6,7 +6,6 @@ fidelity/           verdicts on the results that papers print, from measurements
 published/          numbers printed in papers, with caveats; one TOML file per table
 answers.py          evaluation of models that write whole answers
 baselines.py        baselines for numbers: mean, nearest, linear, ...
-best_baseline.py    the best baseline of a report, and the model's difference to it
 conformal.py        split-conformal calibration of prediction intervals
 devices.py          batches that fit in memory, on one or more devices
 evaluation.py       steps shared by all evaluations, from predictions to a report

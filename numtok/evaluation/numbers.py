@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
-from numtok.arrays import Bools, Floats, ranges
+from numtok.arrays import Floats, ranges
 from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.schemes.base import Failure, splits_numbers
@@ -19,7 +19,12 @@ from numtok.encoding.splits import learnt_data, learnt_values, read_learnt
 from numtok.errors import DataError
 from numtok.evaluation.baselines import baselines, fitted_baselines, not_fitted, target_means
 from numtok.evaluation.devices import Done, Note
-from numtok.evaluation.evaluation import EvaluatedSplit, ReportMetrics, quantile_columns
+from numtok.evaluation.evaluation import (
+    EvaluatedSplit,
+    ReportMetrics,
+    TextEvaluation,
+    quantile_columns,
+)
 from numtok.evaluation.predict import AUTOREGRESSIVE, Options, Predictor
 from numtok.evaluation.queries import Queries, number_names, target_names
 from numtok.evaluation.report_files import TrainMeans
@@ -53,15 +58,14 @@ _CONFORMAL = ("conformal-coverage", "conformal-width")
 
 
 @dataclass(frozen=True, kw_only=True)
-class NumberEvaluation:
-    """Evaluation of a model that predicts numbers. Implements :class:`Evaluator`."""
+class NumberEvaluation(TextEvaluation):
+    """Evaluation of a model that predicts numbers."""
 
     metrics: ClassVar[ReportMetrics] = ReportMetrics(
         _METRICS,
         _IN_GROUPS,
         ("field-skill", *_IN_GROUPS, "mae", "lmae", "relative-mse", *_CONFORMAL),
     )
-    evaluated: EvaluatedSplit
     train: EncodedSplit | None  # for baselines
     predictor: Predictor
     fields: "NumberFields | None"
@@ -115,16 +119,6 @@ class NumberEvaluation:
         )
 
     @property
-    def loaded(self) -> LoadedModel:
-        """Loaded model, with its codec."""
-        return self.evaluated.loaded
-
-    @property
-    def samples(self) -> EncodedSplit:
-        """Encoded rows of the split, including numbers that are not predicted."""
-        return self.evaluated.samples
-
-    @property
     def train_means(self) -> TrainMeans:
         """Mean over all training targets. If there are several targets and the training data are
         available, also the mean of each target."""
@@ -138,17 +132,18 @@ class NumberEvaluation:
 
     def predictions(self, progress: Done, note: Note) -> "pa.Table":
         """Predict all numbers, and return the table that is stored in predictions.parquet."""
-        samples, queries = self.samples, self.asked
-        rows = queries.rows[queries.queries]
+        samples, queries, train = self.samples, self.asked, self.train
+        rows, names = queries.rows[queries.queries], target_names(samples, queries)
+        truth = samples.numbers[queries.numbers]
         predicted = self.predictor.run(progress, note, self.evaluated.devices)
         columns: dict[str, Any] = predicted._asdict() | {
-            "target": target_names(samples, queries),
+            "target": names,
             "position": queries.numbers - samples.number_rows[rows],
             "truth_literal": self._truth_literals(),
-            "truth": pa.array(samples.numbers[queries.numbers]),  # here NaN is not null
+            "truth": pa.array(truth),  # here NaN is not null
             "prediction_literal": predicted.literals,
             "prediction": predicted.values,
-            "outside": self._outside(),
+            "outside": None if train is None else outside(train, names, truth),
             **quantile_columns(predicted.quantiles),
         }
         if self.fields is not None:
@@ -182,14 +177,6 @@ class NumberEvaluation:
             literals[target] if target >= 0 else substitute
             for target, substitute in zip(self.asked.targets.tolist(), substitutes, strict=True)
         ]
-
-    def _outside(self) -> Bools | None:
-        """Return which true values are outside the range of their target in the train split."""
-        if self.train is None:
-            return None
-        names = target_names(self.samples, self.asked)
-        truth = self.samples.numbers[self.asked.numbers]
-        return outside(self.train, names, truth)
 
     def facts(self, table: "pa.Table", scores: Scores) -> dict[str, Any]:
         """Return the fields of :class:`Report` that are specific to numbers, keyed by name.

@@ -29,6 +29,7 @@ from numtok.evaluation.baselines import (
 )
 from numtok.evaluation.conformal import Ends, Forecasts, calibrate
 from numtok.evaluation.fields import anchored_fields
+from numtok.evaluation.intervals import calibrating
 from numtok.evaluation.predict import AUTOREGRESSIVE
 from numtok.evaluation.queries import Queries, queries_of, target_names
 from numtok.evaluation.rows import Rows
@@ -291,30 +292,24 @@ def _of_table(table: Table, split: str, names: Collection[str] | None) -> Rivals
     predictions: dict[str, list[Floats]] = {}
     calibration: dict[str, CalibrationRows] = {}
     columns, folds = Features(table.numbers, table.categories), len(table.file.splits)
+    calibration_split = calibrating(table.splits()) if folds == 1 else None
     for fold in range(folds):
         rows = table.split(split, fold)
         keys += [(str(row), table.file.target, fold) for row in rows.tolist()]
-        calibrating = _calibration_rows(table) if folds == 1 else np.empty(0, np.int64)
-        count, truth = len(calibrating), table.target[calibrating]
-        queried = columns.take(np.concatenate([calibrating, rows]))
-        for name, values in rivals_of_fold(table, fold, queried, names):
+        known = [] if calibration_split is None else [table.split(calibration_split)]
+        queried = np.concatenate([*known, rows])
+        count = len(queried) - len(rows)
+        for name, values in rivals_of_fold(table, fold, columns.take(queried), names):
             predictions.setdefault(name, []).append(values[count:])
             if count:
                 least = float(table.target[table.split(TRAIN)].min())
-                units = np.arange(count)
-                calibration[name] = CalibrationRows(values[:count], truth, units, least)
+                truth = table.target[queried[:count]]
+                calibration[name] = CalibrationRows(values[:count], truth, np.arange(count), least)
     notes = list(not_installed())
     if not table.file.features:
         notes.append("Baselines are not fitted: the table has no feature columns.")
     values_of = {name: np.concatenate(parts) for name, parts in predictions.items()}
     return Rivals(keys, _of_rivals(values_of, names), notes, calibration)
-
-
-def _calibration_rows(table: Table) -> Ints:
-    """Return the rows of a table of one fold that calibrate intervals."""
-    names = table.splits()
-    split = next((name for name in (CALIBRATION, VALIDATION) if name in names), None)
-    return np.empty(0, np.int64) if split is None else table.split(split)
 
 
 def rivals_of_fold(

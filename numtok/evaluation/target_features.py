@@ -11,7 +11,7 @@ import numpy as np
 
 from numtok.arrays import Floats, Ints, ranges
 from numtok.encoding.dataset import EncodedSplit
-from numtok.seeds import generator
+from numtok.evaluation.rows import sampled
 
 _FITTED_ON = 200_000  # maximum number of train rows, or of train targets with one name
 _MOST_FEATURES = 256
@@ -84,17 +84,14 @@ def fitted_rows(train: EncodedSplit) -> Ints:
     return np.unique(train.target_row[np.concatenate([np.empty(0, np.int64), *targets])])
 
 
-def fitted_on(rows: Ints, of: str | int, most: int | None = None) -> Ints:
+def fitted_on(rows: Ints, of: str | int, most: int = _FITTED_ON) -> Ints:
     """Return the rows or targets [k] to which a baseline is fitted: all of ``rows``, or a sample of
     ``most`` (default: 200,000) if there are more.
 
     The sample is random, because rows may be sorted by value. ``of``, the target name or the fold,
     seeds the sample.
     """
-    most = most or _FITTED_ON
-    if len(rows) <= most:
-        return rows
-    return np.sort(generator(0, "floors", of).permutation(rows)[:most])
+    return sampled(rows, most, "floors", of)
 
 
 def _features(*sides: Targets) -> list[Floats] | NotFitted:

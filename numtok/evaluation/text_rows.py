@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -44,6 +44,7 @@ from numtok.training.device import device_of
 from numtok.training.model_files import AskedModel, check_reads, read_model
 from numtok.training.model_json import TextModelFile
 
+Row = TypeVar("Row", bound="GivenRow")
 _ROWS = 1024  # rows per block
 _SHOWN = 40  # maximum number of characters of a text in a message
 
@@ -117,8 +118,8 @@ def read_rows(path: str, text_field: str = "text") -> Iterator[Query]:
         if not Path(path).exists():
             raise file_not_found(path)
         raise UsageError(f"{path} is a table, but the model is a text model. Pass JSONL with texts")
-    for where, line, row in json_lines(path, row_decoder(_GivenRow, text_field)):
-        yield _query(where, line, row)
+    for given in given_rows(path, _TextRow, text_field):
+        yield _query(*given)
 
 
 def of_field(row: Query, template: RowTemplate | None) -> Query:
@@ -182,20 +183,32 @@ def _check_length_is_known(loaded: AskedModel) -> None:
         )
 
 
-class _GivenRow(msgspec.Struct):
+class GivenRow(msgspec.Struct):
     """Fields of a JSON line that are used for predictions."""
 
     text: str
     predicted: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+class _TextRow(GivenRow):
+    """The same for text models."""
+
     answer_start: int | None = None
 
 
-def _query(where: str, line: bytes, row: _GivenRow) -> Query:
-    if row.predicted is not msgspec.UNSET:
-        raise DataError(
-            f"{where}: 'predicted' is reserved for predictions, but the row has such a field. "
-            "Rename it"
-        )
+def given_rows(path: str, kind: type[Row], text_field: str) -> Iterator[tuple[str, bytes, Row]]:
+    """Yield the location, the line and the fields of each row of a JSONL file. Raises DataError if
+    a line is invalid or has a field with a reserved name."""
+    for where, line, row in json_lines(path, row_decoder(kind, text_field)):
+        if row.predicted is not msgspec.UNSET:
+            raise DataError(
+                f"{where}: 'predicted' is reserved for predictions, but the row has such a field. "
+                "Rename it"
+            )
+        yield where, line, row
+
+
+def _query(where: str, line: bytes, row: _TextRow) -> Query:
     if row.answer_start is not None and not 0 <= row.answer_start <= len(row.text):
         raise DataError(
             f"{where}: answer_start must be within the text of {len(row.text)} characters (got "

@@ -2,7 +2,6 @@
 successive halving within a time budget.
 
 accuracy.py     accuracy of the returned model and of the best baselines
-baselines.py    the baselines, fitted before the time is planned
 candidates.py   candidates, and reasons for excluding schemes and heads
 entrants.py     the data of a race, and what each candidate trains on
 from_records.py  races on the records of a file: columns and rendered texts

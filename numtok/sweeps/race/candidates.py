@@ -31,6 +31,7 @@ from numtok.stages.profile import Profile, SchemeProfile
 from numtok.sweeps.race.words import FieldSummary
 from numtok.training.trained_table import table_head
 
+COLUMNS = "columns"  # label of the table of columns, if candidates also read texts
 CLIPPED = 0.01  # largest fraction of a field's numbers that a scheme may clip
 LOST = 0.05  # largest fraction of a field's spread that a scheme may lose
 #: The normalization for numbers of which a few are far from the others.

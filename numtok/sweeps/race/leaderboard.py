@@ -11,6 +11,7 @@ their difference contains 0.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import neg
 from typing import NamedTuple
 
 import msgspec
@@ -183,7 +184,7 @@ def leaderboard(
                 None if finalist.label == best else answers[best],
             ),
             is_model=True,
-            log_likelihood=_negative(_over_seeds(_LIKELIHOOD, answers[finalist.label])),
+            log_likelihood=_turned(_over_seeds(_LIKELIHOOD, answers[finalist.label]), neg),
             pace=finalist.pace,
             rate=finalist.rate,
             costs=costs_of(finalist.evaluations),
@@ -276,7 +277,7 @@ class _Judge:
             r2=_over_seeds(R2, seeds),
             coverage=_over_seeds(COVERAGE, seeds),
             width=_over_seeds(WIDTH, seeds),
-            invalid=_share_invalid(seeds),
+            invalid=_turned(_over_seeds(_VALID, seeds), lambda share: 1 - share),
         )
 
 
@@ -326,16 +327,9 @@ def _over_seeds(name: str, seeds: Sequence[Predictions]) -> Figure:
     return figures_over_seeds([metric], seeds)[spec_of(metric)]
 
 
-def _share_invalid(seeds: Sequence[Predictions]) -> Figure:
-    valid = _over_seeds(_VALID, seeds)
-    if valid.value is None:
-        return valid
-    low, high = (None if end is None else 1 - end for end in (valid.high, valid.low))
-    return Figure(1 - valid.value, low, high, valid.n)
-
-
-def _negative(figure: Figure) -> Figure:
-    if figure.value is None:
-        return figure
-    low, high = (None if end is None else -end for end in (figure.high, figure.low))
-    return Figure(-figure.value, low, high, figure.n)
+def _turned(figure: Figure, turn: Callable[[float], float]) -> Figure:
+    """Apply a decreasing function to a figure and the ends of its interval."""
+    value, low, high = (
+        None if each is None else turn(each) for each in (figure.value, figure.high, figure.low)
+    )
+    return figure if value is None else Figure(value, low, high, figure.n)
