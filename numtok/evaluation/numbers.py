@@ -107,7 +107,9 @@ class NumberEvaluation(TextEvaluation):
             )
             of_train, of_samples = map(TextSplit, parts, anchored_fields(*parts))
             fitting = of_train, of_samples
-            if sought := _wanted(fields, predictor.asked):
+            # Targets are distinguished by name, so fields are only sought without them.
+            untargeted = bool((predictor.asked.targets < 0).all())
+            if sought := fields == "yes" or (fields == "auto" and untargeted):
                 fields_found = number_fields(rows, predictor.asked, training_data, train)
         return cls(
             evaluated=evaluated,
@@ -302,15 +304,6 @@ class NumberEvaluation(TextEvaluation):
                 "The training data are not available, so the baselines median, nearest, linear, "
                 "boosted, tfidf and boosted-text are missing."
             )
-
-
-def _wanted(fields: str, queries: Queries) -> bool:
-    """Return whether to look for fields.
-
-    With ``auto``, this is the case only if no number is a target, because targets are distinguished
-    by name.
-    """
-    return fields == "yes" or (fields == "auto" and bool((queries.targets < 0).all()))
 
 
 def _target_calibrations(

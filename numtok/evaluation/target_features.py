@@ -84,14 +84,14 @@ def fitted_rows(train: EncodedSplit) -> Ints:
     return np.unique(train.target_row[np.concatenate([np.empty(0, np.int64), *targets])])
 
 
-def fitted_on(rows: Ints, of: str | int, most: int = _FITTED_ON) -> Ints:
+def fitted_on(rows: Ints, of: str | int, most: int | None = None) -> Ints:
     """Return the rows or targets [k] to which a baseline is fitted: all of ``rows``, or a sample of
     ``most`` (default: 200,000) if there are more.
 
     The sample is random, because rows may be sorted by value. ``of``, the target name or the fold,
     seeds the sample.
     """
-    return sampled(rows, most, "floors", of)
+    return sampled(rows, most or _FITTED_ON, "floors", of)
 
 
 def _features(*sides: Targets) -> list[Floats] | NotFitted:

@@ -220,17 +220,14 @@ def _blocks(batches: Iterator[TargetTexts]) -> Iterator[TargetTexts]:
     """Divide rows into blocks of ``_BLOCK`` rows; the last one may be shorter."""
     waiting = TargetTexts([], np.empty(0), [], 0)
     for batch in batches:
-        waiting = _joined(waiting, batch)
+        values = np.concatenate([waiting.values, batch.values])
+        texts, splits = waiting.texts + batch.texts, waiting.splits + batch.splits
+        waiting = TargetTexts(texts, values, splits, 0)
         while len(waiting.texts) >= _BLOCK:
             yield _part(waiting, slice(_BLOCK))
             waiting = _part(waiting, slice(_BLOCK, None))
     if waiting.texts:
         yield waiting
-
-
-def _joined(first: TargetTexts, second: TargetTexts) -> TargetTexts:
-    values = np.concatenate([first.values, second.values])
-    return TargetTexts(first.texts + second.texts, values, first.splits + second.splits, 0)
 
 
 def _part(rows: TargetTexts, part: slice) -> TargetTexts:

@@ -186,8 +186,8 @@ def _memory_notes(numbers: int) -> Iterator[str]:
     if numbers >= _LARGE:
         memory = _PROGRAM + _PER_NUMBER * numbers / 1e9
         yield (
-            f"`numtok train` on the columns needs about {memory:.1f} GB of memory: {_PROGRAM} GB and "
-            f"{_PER_NUMBER} bytes per number"
+            f"`numtok train` on the columns needs about {memory:.1f} GB of memory: {_PROGRAM} GB "
+            f"and {_PER_NUMBER} bytes per number"
         )
 
 

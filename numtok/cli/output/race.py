@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.live import Live
 
-    from numtok.sweeps.race.accuracy import AccuracyRow
-    from numtok.sweeps.race.leaderboard import Contestant, Leaderboard
+    from numtok.sweeps.race.leaderboard import AccuracyRow, Contestant, Leaderboard
     from numtok.sweeps.race.plan import CandidateState, RaceProgress
     from numtok.sweeps.race.race import RaceResult
 

@@ -1,4 +1,4 @@
-"""The last round of a race on one split: metrics with intervals, ties, and the winner.
+"""The last round of a race on one split: metrics with intervals, ties, the winner and its accuracy.
 
 The winner is chosen on the validation split and reported on the test split.
 
@@ -8,7 +8,7 @@ rows that belong together) and seeds. Differences are paired. Two models are tie
 their difference contains 0.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import neg
@@ -22,7 +22,7 @@ from numtok.arrays import Ints
 from numtok.evaluation.comparison.experiments import ExperimentCosts, costs_of
 from numtok.evaluation.report_files import TARGET, Evaluation, ReportPredictions
 from numtok.evaluation.rivals import Rivals
-from numtok.metrics.base import METRICS, Predictions, figures_over_seeds
+from numtok.metrics.base import METRICS, Predictions, figures, figures_over_seeds
 from numtok.registry import spec_of
 from numtok.reports import Figure
 from numtok.sweeps.race.skill import field_rows, in_fields, pooled, skill_apart
@@ -333,3 +333,53 @@ def _turned(figure: Figure, turn: Callable[[float], float]) -> Figure:
         None if each is None else turn(each) for each in (figure.value, figure.high, figure.low)
     )
     return figure if value is None else Figure(value, low, high, figure.n)
+
+
+class AccuracyRow(msgspec.Struct, frozen=True, kw_only=True):
+    """The accuracy of a model or a baseline, in the units of the target.
+
+    label, seed
+        Label on the leaderboard, and the seed of the model; None for a baseline.
+    coverage, width
+        Coverage and mean width of the calibrated 90% intervals. Values are None without
+        calibration rows.
+    """
+
+    label: str
+    seed: int | None
+    r2: Figure
+    mae: Figure
+    coverage: Figure
+    width: Figure
+
+
+def accuracies(board: Leaderboard, model: Predictions, seed: int) -> Iterator[AccuracyRow]:
+    """Yield the accuracy of the winner and of the best baseline.
+
+    If the best baseline has no intervals, the accuracy of the best one with intervals follows.
+    Yields nothing if there are several fields, whose errors have different units.
+
+    model
+        Predictions of the winner with the returned ``seed``.
+    """
+    if len(board.fields) != 1:
+        return
+    metrics = [METRICS.build(name) for name in (R2, ERROR, COVERAGE, WIDTH)]
+    r2, mae, coverage, width = figures(metrics, model).values()
+    yield AccuracyRow(label=board.winner, seed=seed, r2=r2, mae=mae, coverage=coverage, width=width)
+    baselines = [board.place(board.baseline)]
+    if baselines[0].width.value is None:
+        calibrated = [
+            each for each in board.places if not each.is_model and each.width.value is not None
+        ]
+        baselines += calibrated[:1]  # places are sorted by skill
+    for each in baselines:
+        [error] = each.errors.values()
+        yield AccuracyRow(
+            label=each.label,
+            seed=None,
+            r2=each.r2,
+            mae=error,
+            coverage=each.coverage,
+            width=each.width,
+        )

@@ -248,22 +248,14 @@ class Planning:
         counts, because the first includes work that is done only once.
         """
         shortest, seconds = {unit_of(entry): 1}, 0.0
-        device, jobs = self.config.device, self.side.jobs
+        jobs = self.side.jobs
         self.progress(RaceProgress("", "measuring the overhead of a run"))
         with self.store.spool() as folder:
             for turn in range(2):
                 runs = []
                 for seed in range(turn * jobs, (turn + 1) * jobs):
-                    learn = training(
-                        self.data.of(entry),
-                        self._options(entry),
-                        self._preset(entry),
-                        self._batch(entry),
-                        device,
-                        seed=seed,
-                        **shortest,
-                    )
-                    ask = evaluating(learn.data, VALIDATION, rows, device)
+                    learn = self._training(entry, seed=seed, **shortest)
+                    ask = evaluating(learn.data, VALIDATION, rows, self.config.device)
                     runs.append(Run(index=0, table="", point={}, train=learn, eval=ask))
                 began = time.monotonic()
                 for outcome in self.engine.run(RunUnit(folder, self.side.threads), runs):
@@ -328,22 +320,21 @@ class Planning:
         share = _MEASURING * self.config.seconds * self.side.jobs / (4 * entered)
         limit = min(_LONGEST_LOOK, max(_SHORTEST_LOOK, share))
         measured = list(islice(cycle(entries), first, first + self.side.jobs))
-        data = [self.data.of(entry) for entry in measured]
+        settings = [self._training(entry, size) for entry in measured]  # texts are encoded first
         labels = "; ".join(entry.label for entry in measured)
         self.progress(RaceProgress("", f"measuring the speed of {labels}", first, len(entries)))
-        settings = [
-            training(
-                artifact,
-                self._options(entry),
-                size or self._preset(entry),
-                self._batch(entry),
-                self.config.device,
-            )
-            for entry, artifact in zip(measured, data, strict=True)
-        ]
         unit = PaceUnit(self.store.root, self.side.threads, limit)
         paces = zip(measured, self.engine.in_order(unit, settings), strict=True)
         return list(paces)[: len(entries) - first]
+
+    def _training(
+        self, entry: Entrant, size: str | None = None, **more: Any
+    ) -> train_settings.Config:
+        """Return the settings of a training run of a candidate, with the preset ``size`` or its
+        own."""
+        data, options, batch = self.data.of(entry), self._options(entry), self._batch(entry)
+        size = size or self._preset(entry)
+        return training(data, options, size, batch, self.config.device, **more)
 
     def _options(self, entry: Entrant) -> dict[str, str]:
         """Return the options of ``numtok train`` that differ between candidates."""

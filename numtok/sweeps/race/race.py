@@ -22,13 +22,18 @@ from numtok.settings.race import Config as Config
 from numtok.store.engines.engine import connected
 from numtok.store.store import Store
 from numtok.sweeps.baseline_rows import command_for
-from numtok.sweeps.race.accuracy import AccuracyRow, accuracies
 from numtok.sweeps.race.candidates import COLUMNS, Verdict
 from numtok.sweeps.race.entrants import Encodings, Entered, race_baselines
 from numtok.sweeps.race.from_records import enter_records, is_records
 from numtok.sweeps.race.from_table import enter_table, is_stored_table
 from numtok.sweeps.race.from_texts import enter_texts
-from numtok.sweeps.race.leaderboard import CHEAPER, Contestant, Leaderboard
+from numtok.sweeps.race.leaderboard import (
+    CHEAPER,
+    AccuracyRow,
+    Contestant,
+    Leaderboard,
+    accuracies,
+)
 from numtok.sweeps.race.leaks import leak_notes
 from numtok.sweeps.race.plan import PLAN, Expected, Plan, Progress, RaceProgress, expected
 from numtok.sweeps.race.planning import Planning, shape_of, time_of
