@@ -18,8 +18,7 @@ from numtok.encoding.holes import HOLE
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.conformal import Calibrated
 from numtok.evaluation.devices import Note
-from numtok.evaluation.table_options import TableOptions
-from numtok.evaluation.table_rows import AskedFold, fold_of
+from numtok.evaluation.table_rows import AskedFold
 from numtok.evaluation.text_rows import GivenRow, Query, RowPrediction, as_number, given_rows
 from numtok.evaluation.text_states import text_states
 from numtok.models.pretrained.frozen import FrozenModel, FrozenSource
@@ -29,7 +28,6 @@ from numtok.settings.predict import Config
 from numtok.store.artifact import Artifact
 from numtok.training.device import device_of
 from numtok.training.features import Features
-from numtok.training.model_files import read_regressor
 from numtok.training.model_json import TableModelFile
 
 _ROWS = 1024  # rows per block
@@ -113,10 +111,7 @@ class FeaturePredictor:
         refuse(
             config, ("fill", "decode", "devices"), "a model that predicts from features of texts"
         )
-        options = TableOptions.of(config)
-        loaded = read_regressor(model, device_of(config.device), file)
-        fold = fold_of(config, model.ref, list(loaded.fitted))
-        return cls(config, recipe, AskedFold(options, loaded, fold, calibrated))
+        return cls(config, recipe, AskedFold.of(config, model, file, calibrated))
 
     @cached_property
     def _pretrained(self) -> FrozenModel:

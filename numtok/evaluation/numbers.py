@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
-from numtok.arrays import Floats, ranges
+from numtok.arrays import Floats
 from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.schemes.base import Failure, splits_numbers
@@ -26,7 +26,7 @@ from numtok.evaluation.evaluation import (
     quantile_columns,
 )
 from numtok.evaluation.predict import AUTOREGRESSIVE, Options, Predictor
-from numtok.evaluation.queries import Queries, number_names, target_names
+from numtok.evaluation.queries import Queries, decoded, number_names, target_names
 from numtok.evaluation.report_files import TrainMeans
 from numtok.evaluation.rows import Rows
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores, number_baselines
@@ -169,12 +169,9 @@ class NumberEvaluation(TextEvaluation):
             repr(value).removesuffix(".0") for value in samples.numbers[numbers].tolist()
         ]
         if codec.keeps_literals:
-            lengths = samples.number_length[numbers]
-            tokens = samples.tokens[ranges(samples.first_token(numbers), lengths)]
-            local = tokens.astype(np.uint32) - np.uint32(codec.number_first)
-            decoded = codec.decode_numbers(local, lengths)
-            for index in np.flatnonzero(decoded.failures == Failure.NONE).tolist():
-                substitutes[index] = decoded.literal(index)
+            stored = decoded(codec, samples, numbers)
+            for index in np.flatnonzero(stored.failures == Failure.NONE).tolist():
+                substitutes[index] = stored.literal(index)
         return [
             literals[target] if target >= 0 else substitute
             for target, substitute in zip(self.asked.targets.tolist(), substitutes, strict=True)
