@@ -203,22 +203,17 @@ def _specs(named: Sequence[str]) -> list[str]:
 def _count(
     units: Sequence[Unit], work: ProfileUnit, workers: Engine, progress: Progress
 ) -> Counted:
-    """Count all units, and merge them in order, regardless of the order in which they finish."""
+    """Count all units, and merge them in order."""
     total = sum(unit.size for unit in units)
 
-    def in_order() -> Iterator[Counted]:
+    def parts() -> Iterator[Counted]:
         done = rows = 0
-        waiting: dict[int, Counted] = {}
-        following = 0
-        for index, part in workers.run(work, units):
-            waiting[index] = part
-            done, rows = done + units[index].size, rows + part.rows
+        for unit, (_, part) in zip(units, workers.in_order(work, units), strict=True):
+            done, rows = done + unit.size, rows + part.rows
             progress("counting", done, total, rows)
-            while following in waiting:
-                yield waiting.pop(following)
-                following += 1
+            yield part
 
-    return merged(in_order())
+    return merged(parts())
 
 
 def _profile(

@@ -94,7 +94,8 @@ def _entered(config: Config, store: Store, progress: Progress) -> Entered:
     verdicts, entries = entered.verdicts, entered.entries
     if config.schemes and not schemes:
         verdicts, entries = [], []
-    tables = {}
+    tables: dict[str, Artifact] = {}
+    of_columns: list[Verdict] = []
     inputs = []
     if config.text_field is None:  # else no other field is read
         inputs = [each for each in rendered.template.fields if records.columns[each].is_feature]
@@ -103,11 +104,13 @@ def _entered(config: Config, store: Store, progress: Progress) -> Entered:
             path, target=name, split=rule, features=tuple(inputs), on_error=config.on_error
         )
         tables[COLUMNS] = table.run(columns, store, records).artifact
+        of_columns = judged_heads(heads)
     tables |= _pretrained(config, rendered.artifact, store, progress)
     for label, artifact in tables.items():
         rows = read_table_of(artifact)
         target = FieldSummary.of_column(name, rows.target[rows.split(TRAIN)])
-        head_verdicts = judged_heads(heads or (() if label == COLUMNS else _HEADS_ON_STATES))
+        is_columns = label == COLUMNS
+        head_verdicts = of_columns if is_columns else judged_heads(heads or _HEADS_ON_STATES)
         verdicts = [*_renamed(head_verdicts, label), *verdicts]
         entries = merged_entries(entries, table_entries(target, head_verdicts, label))
     if heads and not entries:
