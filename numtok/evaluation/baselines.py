@@ -50,7 +50,7 @@ from numtok.evaluation.predict import AUTOREGRESSIVE
 from numtok.evaluation.queries import Queries, decoded, target_names
 from numtok.evaluation.seen_values import nearest
 from numtok.evaluation.target_features import (
-    AnchoredSplit,
+    AnchoredRows,
     NotFitted,
     TargetFeatures,
     target_features,
@@ -114,7 +114,7 @@ def baselines(
 
 
 def fitted_baselines(
-    train: AnchoredSplit, samples: AnchoredSplit, queries: Queries
+    train: AnchoredRows, samples: AnchoredRows, queries: Queries
 ) -> Iterator[tuple[str, Floats]]:
     """Fit each baseline in :func:`fits` to the train split, and yield its name and its predictions
     for the queried numbers, float64[a].
@@ -133,7 +133,7 @@ def fitted_baselines(
             yield baseline, values
 
 
-def not_fitted(train: AnchoredSplit, samples: AnchoredSplit, queries: Queries) -> Iterator[str]:
+def not_fitted(train: AnchoredRows, samples: AnchoredRows, queries: Queries) -> Iterator[str]:
     """Yield a sentence for each reason why predictions of :func:`fitted_baselines` are missing."""
     yield from not_installed()
     if _in_turn(queries):
@@ -153,7 +153,7 @@ def not_installed() -> Iterator[str]:
 
 
 def _by_target(
-    train: AnchoredSplit, samples: AnchoredSplit, queries: Queries
+    train: AnchoredRows, samples: AnchoredRows, queries: Queries
 ) -> Iterator[tuple[str, Bools, TargetFeatures | NotFitted]]:
     """Yield each target name, a mask bool[a] of the numbers with that name, and their features.
 

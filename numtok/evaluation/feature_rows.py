@@ -18,8 +18,9 @@ from numtok.encoding.holes import HOLE
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.conformal import Calibrated
 from numtok.evaluation.devices import Note
+from numtok.evaluation.predicted_rows import GivenRow, given_rows
 from numtok.evaluation.table_rows import AskedFold
-from numtok.evaluation.text_rows import GivenRow, Query, RowPrediction, as_number, given_rows
+from numtok.evaluation.text_rows import Query, RowPrediction, as_number
 from numtok.evaluation.text_states import text_states
 from numtok.models.pretrained.frozen import FrozenModel, FrozenSource
 from numtok.numerals.literals import DIGITS_OF_FLOAT32

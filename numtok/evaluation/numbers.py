@@ -31,8 +31,8 @@ from numtok.evaluation.report_files import TrainMeans
 from numtok.evaluation.rows import Rows
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores, number_baselines
 from numtok.evaluation.seen_values import outside
-from numtok.evaluation.target_features import fitted_rows
-from numtok.evaluation.text_baselines import TextBaselines, TextSplit, text_baselines
+from numtok.evaluation.target_features import AnchoredRows, fitted_rows
+from numtok.evaluation.text_baselines import TextBaselines, text_baselines
 from numtok.models.heads.base import CalibratedReader, Calibration
 from numtok.registry import spec_of
 from numtok.reports import FIELD, Figures
@@ -70,7 +70,7 @@ class NumberEvaluation(TextEvaluation):
     predictor: Predictor
     fields: "NumberFields | None"
     fields_sought: bool
-    fitting: tuple[TextSplit, TextSplit] | None  # train split and samples; None without train
+    fitting: tuple[AnchoredRows, AnchoredRows] | None  # train split and samples; None without train
 
     @classmethod
     def of(
@@ -105,7 +105,7 @@ class NumberEvaluation(TextEvaluation):
                 Rows(training_data, TRAIN, train, fitted_rows(train)),
                 rows._replace(chosen=np.unique(samples.target_row)),
             )
-            of_train, of_samples = map(TextSplit, parts, anchored_fields(*parts))
+            of_train, of_samples = anchored_fields(*parts)
             fitting = of_train, of_samples
             # Targets are distinguished by name, so fields are only sought without them.
             untargeted = bool((predictor.asked.targets < 0).all())
@@ -204,9 +204,8 @@ class NumberEvaluation(TextEvaluation):
         )
         fitted: Iterable[tuple[str, Floats]] = ()
         if self.fitting is not None:
-            train, samples = self.fitting
             fitted = chain(
-                fitted_baselines(train.anchored, samples.anchored, self.asked),
+                fitted_baselines(*self.fitting, self.asked),
                 self._of_texts.values.items(),
             )
         scored = ((name, values[finite]) for name, values in chain(unfitted, fitted))
@@ -293,8 +292,7 @@ class NumberEvaluation(TextEvaluation):
                     f"the other {covered:,}."
                 )
         if self.fitting is not None:
-            train, samples = self.fitting
-            yield from not_fitted(train.anchored, samples.anchored, self.asked)
+            yield from not_fitted(*self.fitting, self.asked)
             yield from self._of_texts.notes
         if self.train is None:
             yield (

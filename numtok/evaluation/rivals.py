@@ -34,7 +34,7 @@ from numtok.evaluation.predict import AUTOREGRESSIVE
 from numtok.evaluation.queries import Queries, queries_of, target_names
 from numtok.evaluation.rows import Rows
 from numtok.evaluation.target_features import (
-    AnchoredSplit,
+    AnchoredRows,
     NotFitted,
     Targets,
     fitted_on,
@@ -43,7 +43,6 @@ from numtok.evaluation.target_features import (
 )
 from numtok.evaluation.text_baselines import (
     TEXT_BASELINES,
-    TextSplit,
     text_baselines,
 )
 from numtok.reports import INTERVAL_LEVEL, LIMITS
@@ -156,7 +155,7 @@ def rivals(
     samples = whole.take(drawn)
     queried = Rows(data, split, samples, np.unique(samples.target_row), drawn)
     parts = list(_parts(data, queried, train))
-    of_train, *others, of_samples = map(TextSplit, parts, anchored_fields(*parts))
+    of_train, *others, of_samples = anchored_fields(*parts)
     fitting = _Fitting(data, of_train, others[0] if others else None, names)
     queries = queries_of(samples, causal=False)
     predictions, notes = fitting.predicted(of_samples, queries)
@@ -193,11 +192,13 @@ class _Fitting(NamedTuple):
     """
 
     data: Artifact
-    train: TextSplit
-    validation: TextSplit | None
+    train: AnchoredRows
+    validation: AnchoredRows | None
     names: Collection[str] | None
 
-    def predicted(self, part: TextSplit, queries: Queries) -> tuple[dict[str, Floats], list[str]]:
+    def predicted(
+        self, part: AnchoredRows, queries: Queries
+    ) -> tuple[dict[str, Floats], list[str]]:
         """Return the predictions float64[a] of each baseline for the queried numbers of a split,
         and the reasons why others are missing."""
         train, names, notes = self.train.rows.samples, self.names, list[str]()
@@ -214,8 +215,8 @@ class _Fitting(NamedTuple):
             )
         )
         if any(_wanted(name, names) for name in fits()):
-            predictions |= dict(fitted_baselines(self.train.anchored, part.anchored, queries))
-            notes += not_fitted(self.train.anchored, part.anchored, queries)
+            predictions |= dict(fitted_baselines(self.train, part, queries))
+            notes += not_fitted(self.train, part, queries)
         if any(_wanted(name, names) for name in TEXT_BASELINES):
             of_texts = text_baselines(self.train, part, queries)
             predictions |= of_texts.values
@@ -226,12 +227,12 @@ class _Fitting(NamedTuple):
             best = np.full(len(target_of_query), np.nan)
             for name in np.unique(target_of_query):
                 has_name = target_of_query == name
-                best[has_name] = self._tuned(name, (part.anchored, queries.targets[has_name]))
+                best[has_name] = self._tuned(name, (part, queries.targets[has_name]))
             predictions |= {} if np.isnan(best).all() else {TUNED: best}
         wanted = {name: each for name, each in predictions.items() if _wanted(name, names)}
         return wanted, notes
 
-    def calibration(self, part: TextSplit) -> Iterator[tuple[str, CalibrationRows]]:
+    def calibration(self, part: AnchoredRows) -> Iterator[tuple[str, CalibrationRows]]:
         """Yield the name of each baseline, and its predictions for the rows of a split with one
         target name that calibrate intervals."""
         samples, queries = part.rows.samples, queries_of(part.rows.samples, causal=False)
@@ -254,8 +255,8 @@ class _Fitting(NamedTuple):
         """Return predictions of tuned trees for the queried targets of one name, float64[n]; NaN if
         nothing is fitted."""
         assert self.validation is not None
-        known = _finite_targets(self.validation.anchored, name)
-        built = target_features(self.train.anchored, name, known, queried)
+        known = _finite_targets(self.validation, name)
+        built = target_features(self.train, name, known, queried)
         if isinstance(built, NotFitted) or not len(known[1]):
             return np.full(len(queried[1]), np.nan)
         validation, features = built.others
@@ -276,13 +277,13 @@ def _parts(data: Artifact, queried: Rows, train: EncodedSplit) -> Iterator[Rows]
     yield queried
 
 
-def _finite_targets(split: AnchoredSplit, name: str) -> Targets:
+def _finite_targets(split: AnchoredRows, name: str) -> Targets:
     samples = split.samples
     targets = np.flatnonzero(samples.target_name.to_numpy(zero_copy_only=False) == name)
     return split, targets[np.isfinite(_values(split, targets))]
 
 
-def _values(split: AnchoredSplit, targets: Ints) -> Floats:
+def _values(split: AnchoredRows, targets: Ints) -> Floats:
     return split.samples.numbers[split.samples.targets[targets]]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -18,7 +18,6 @@ import pyarrow as pa
 import torch
 
 from numtok.arrays import Floats, Int32s
-from numtok.data.reading.json_lines import json_lines, row_decoder
 from numtok.data.records.reader import records_of
 from numtok.data.records.template import RowTemplate
 from numtok.data.tables.file import FORMATS
@@ -34,6 +33,7 @@ from numtok.evaluation.conformal import Calibrated, Forecasts
 from numtok.evaluation.devices import ONE, Note, devices
 from numtok.evaluation.labels import LabelOptions, LabelReader
 from numtok.evaluation.predict import Options, Predictor
+from numtok.evaluation.predicted_rows import GivenRow, given_rows
 from numtok.evaluation.prediction_mode import Mode, prediction_mode
 from numtok.numerals.literals import DIGITS_OF_FLOAT32
 from numtok.registry import spec_of
@@ -44,7 +44,6 @@ from numtok.training.device import device_of
 from numtok.training.model_files import AskedModel, check_reads, read_model
 from numtok.training.model_json import TextModelFile
 
-Row = TypeVar("Row", bound="GivenRow")
 _ROWS = 1024  # rows per block
 _SHOWN = 40  # maximum number of characters of a text in a message
 
@@ -183,29 +182,10 @@ def _check_length_is_known(loaded: AskedModel) -> None:
         )
 
 
-class GivenRow(msgspec.Struct):
-    """Fields of a JSON line that are used for predictions."""
-
-    text: str
-    predicted: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-
-
 class _TextRow(GivenRow):
-    """The same for text models."""
+    """Row for a text model."""
 
     answer_start: int | None = None
-
-
-def given_rows(path: str, kind: type[Row], text_field: str) -> Iterator[tuple[str, bytes, Row]]:
-    """Yield the location, the line and the fields of each row of a JSONL file. Raises DataError if
-    a line is invalid or has a field with a reserved name."""
-    for where, line, row in json_lines(path, row_decoder(kind, text_field)):
-        if row.predicted is not msgspec.UNSET:
-            raise DataError(
-                f"{where}: 'predicted' is reserved for predictions, but the row has such a field. "
-                "Rename it"
-            )
-        yield where, line, row
 
 
 def _query(where: str, line: bytes, row: _TextRow) -> Query:
