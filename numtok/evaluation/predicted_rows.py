@@ -1,5 +1,5 @@
-"""Rows of ``numtok predict``: rows of text as they are read, and the output for a file of records,
-whose rows are unchanged, with their predictions.
+"""Rows of ``numtok predict``: reading of rows of text, and the output for a file of records, whose
+rows are unchanged and have their predictions.
 
 CSV and Parquet files give CSV with additional columns, with the separator and the decimal mark of
 the CSV file. JSON Lines give JSON Lines with an additional field.

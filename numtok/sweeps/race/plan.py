@@ -153,7 +153,7 @@ PLAN = StoredJson(name="plan.json", kind=Plan, newest=FORMAT)
 LATER_ROUNDS = StoredJson(name="rounds.json", kind=LaterRounds, newest=FORMAT)
 
 
-class Shape(NamedTuple):
+class RaceShape(NamedTuple):
     """Number of candidates in the last round, of the seeds that each of them trains there, and of
     the learning rates that each candidate tries in the first round."""
 
@@ -165,7 +165,7 @@ class Shape(NamedTuple):
         """Return the number of candidates in each round, including the last. With several learning
         rates, at least one round precedes the last.
 
-        >>> three, two = Shape(3, seeds=1), Shape(2, seeds=1)
+        >>> three, two = RaceShape(3, seeds=1), RaceShape(2, seeds=1)
         >>> three.sizes(18), two.sizes(5), three.sizes(2), three._replace(rates=2).sizes(2)
         ([18, 6, 3], [5, 2], [2], [2, 2])
         """
@@ -202,13 +202,13 @@ class Time(NamedTuple):
         return max(0.5, _SAFE - evaluations * self.beside / total) * total
 
 
-def seconds_of(time: Time, sizes: Sequence[int], shape: Shape) -> list[float]:
+def seconds_of(time: Time, sizes: Sequence[int], shape: RaceShape) -> list[float]:
     """Return the training seconds per run in each round.
 
     The last round gets half of the training time, and the others share the rest equally. A run of
     the last round is at least as long as a run of the round before it.
 
-    >>> seconds_of(Time(1200, beside=3, jobs=1), [18, 6, 3], Shape(3, seeds=2))
+    >>> seconds_of(Time(1200, beside=3, jobs=1), [18, 6, 3], RaceShape(3, seeds=2))
     [13.25, 39.75, 79.5]
     """
     runs = _runs_of(sizes, shape.seeds, shape.rates)
@@ -220,7 +220,7 @@ def seconds_of(time: Time, sizes: Sequence[int], shape: Shape) -> list[float]:
     return [*seconds, max(_LAST * total / runs[-1], seconds[-1])]
 
 
-def expected(time: Time, count: int, shape: Shape) -> list[Expected]:
+def expected(time: Time, count: int, shape: RaceShape) -> list[Expected]:
     """Return the rounds to expect for ``count`` candidates if there is time for all of them."""
     sizes = shape.sizes(count)
     once = [1] * len(sizes)
@@ -228,7 +228,9 @@ def expected(time: Time, count: int, shape: Shape) -> list[Expected]:
     return list(map(Expected, sizes, rates, seeds, seconds_of(time, sizes, shape)))
 
 
-def rounds_of(time: Time, paces: Sequence[float], shape: Shape, most: Sequence[int]) -> list[Round]:
+def rounds_of(
+    time: Time, paces: Sequence[float], shape: RaceShape, most: Sequence[int]
+) -> list[Round]:
     """Return the rounds, including the last, for candidates that take ``paces`` seconds per step.
     No run has more steps than ``most`` of its candidate."""
     sizes = shape.sizes(len(paces))
@@ -270,14 +272,14 @@ def shortened(
     ]
 
 
-def entered(time: Time, paces: Sequence[float], shape: Shape, least: Sequence[int]) -> int:
+def entered(time: Time, paces: Sequence[float], shape: RaceShape, least: Sequence[int]) -> int:
     """Return the number of candidates, taken in the given order, for which there is time.
 
     At least half of the candidates must get their ``least`` steps in the first round. At least as
     many candidates as finalists are kept.
 
     >>> paces, least = [0.1] * 40, [60] * 40
-    >>> [entered(Time(seconds, 1, 1), paces, Shape(3, 3), least) for seconds in (1000, 6)]
+    >>> [entered(Time(seconds, 1, 1), paces, RaceShape(3, 3), least) for seconds in (1000, 6)]
     [27, 3]
     """
     for count in range(len(paces), shape.finalists, -1):

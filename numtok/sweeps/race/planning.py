@@ -35,8 +35,8 @@ from numtok.sweeps.race.plan import (
     Plan,
     Progress,
     RaceProgress,
+    RaceShape,
     Round,
-    Shape,
     Time,
     Unit,
     entered,
@@ -292,7 +292,7 @@ class Planning:
         return chosen
 
     @property
-    def _shape(self) -> Shape:
+    def _shape(self) -> RaceShape:
         return shape_of(self.config, self.entered.is_table)
 
     def _rates(self, entry: Entrant) -> list[float]:
@@ -416,7 +416,7 @@ def time_of(config: Config, side: Side) -> Time:
     return Time(config.seconds, 0.0, side.jobs)
 
 
-def shape_of(config: Config, is_table: bool) -> Shape:
+def shape_of(config: Config, is_table: bool) -> RaceShape:
     """Return the numbers of finalists, seeds and learning rates.
 
     There are 3 finalists, or 2 in a short race. The default number of rates is 1 for tables, where
@@ -424,4 +424,4 @@ def shape_of(config: Config, is_table: bool) -> Shape:
     often better within a few hundred steps.
     """
     finalists = 3 if config.seconds >= _LONG else 2
-    return Shape(finalists, config.seeds, config.rates or (1 if is_table else 2))
+    return RaceShape(finalists, config.seeds, config.rates or (1 if is_table else 2))
