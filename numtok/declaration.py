@@ -33,7 +33,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args, get_type_hints
 
-from numtok.errors import UsageError, unknown
+from numtok.errors import UsageError, meaningless, unknown
 from numtok.names import join_names
 from numtok.setting_names import flag_named, note_renamed
 from numtok.setting_values import READERS, Bare, Interval, Range, as_spec, shown_value, with_value
@@ -404,6 +404,14 @@ CheckApplies = Callable[[str, str], None]
 def no_options(of: str, description: str) -> None:
     """Accept all settings. This is the default :data:`CheckApplies` of stages; the command line
     passes its own."""
+
+
+def refuse(settings: Any, names: Collection[str], data: str) -> None:
+    """Raise UsageError for the first named setting that is not at its default, since it would be
+    ignored for ``data``."""
+    for key, declared in settings_in(type(settings)).items():
+        if key in names and getattr(settings, key) != declared.default:
+            raise meaningless(declared.flag, data)
 
 
 def key_of(settings: Iterable[Setting], name: str, *, as_argument: bool = False) -> str | None:

@@ -13,9 +13,8 @@ from numtok.evaluation.report_files import TARGET, ReportPredictions, read
 from numtok.evaluation.rivals import Rivals
 from numtok.stages import compare, profile
 from numtok.store.store import Store
-from numtok.sweeps.race.accuracy import accuracies
 from numtok.sweeps.race.candidates import Verdict
-from numtok.sweeps.race.leaderboard import Finalist, leaderboard
+from numtok.sweeps.race.leaderboard import Finalist, accuracies, leaderboard
 from numtok.sweeps.race.plan import Candidate, Plan, Round
 from numtok.sweeps.race.race import RaceResult, reasons_of
 from numtok.sweeps.race.rounds import RoundResult

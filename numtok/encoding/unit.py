@@ -36,7 +36,7 @@ from numtok.errors import DataError
 from numtok.numerals.find import Spans
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.unread import UnreadDigits, count_unread
-from numtok.row import CLUSTER, FLOOR, GROUP
+from numtok.row import CLUSTER, FLOOR, GROUP, TEXT
 from numtok.store.artifact import Output
 from numtok.store.receipts import write_receipt
 from numtok.stored_json import Natural
@@ -97,6 +97,21 @@ class Screening:
     reading: ReadingOptions
     rule: SplitRule | None
     skip: bool  # whether invalid rows are skipped and listed; otherwise they end the run
+
+    @classmethod
+    def of(cls, config: Any) -> "Screening":
+        """Return the options that the settings of a command describe."""
+        rule = SplitRule.parse(config.split) if config.split else None
+        reading = ReadingOptions(config.text_field or TEXT, config.max_line)
+        return cls(reading, rule, config.on_error == "skip")
+
+    @property
+    def split_settings(self) -> dict[str, Any]:
+        """Settings of the splits, which determine the version of an artifact."""
+        if self.rule is None:
+            return {"split": None, "seed": None}
+        split = {"by": "cluster or id", **self.rule.settings()}
+        return {"split": split, "seed": self.rule.seed}
 
     def batches(self, unit: Unit) -> Iterator[tuple[RowBatch, Categories]]:
         """Yield the valid rows of a unit in batches, with the split of each row.

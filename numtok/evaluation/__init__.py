@@ -6,7 +6,6 @@ fidelity/           verdicts on the results that papers print, from measurements
 published/          numbers printed in papers, with caveats; one TOML file per table
 answers.py          evaluation of models that write whole answers
 baselines.py        baselines for numbers: mean, nearest, linear, ...
-best_baseline.py    the best baseline of a report, and the model's difference to it
 conformal.py        split-conformal calibration of prediction intervals
 devices.py          batches that fit in memory, on one or more devices
 evaluation.py       steps shared by all evaluations, from predictions to a report
@@ -19,7 +18,7 @@ model_card.py       model card for an exported model
 numbers.py          evaluation of models that predict numbers
 number_parts.py     sign, mantissa and exponent of numbers: errors and frequencies
 predict.py          predictions of numbers and their distributions, computed in batches
-predicted_rows.py   output of predict for the rows of a file
+predicted_rows.py   rows of text to predict, and the output for the rows of a file
 prediction_mode.py  mode of a text model (numbers, labels or answers), with its options
 queries.py          the numbers to predict, grouped by which are predicted together
 raw_numbers.py      conversion of head outputs to values and distributions in raw units

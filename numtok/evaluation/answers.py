@@ -6,7 +6,7 @@ true answer. In the module ``predict``, by contrast, each number is predicted fr
 before it.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -25,8 +25,7 @@ from numtok.encoding.schemes.base import Channel, ChannelScheme
 from numtok.encoding.splits import learnt_values
 from numtok.errors import DataError
 from numtok.evaluation.devices import BatchSizer, Done, Note
-from numtok.evaluation.evaluation import EvaluatedSplit, ReportMetrics
-from numtok.evaluation.report_files import TrainMeans
+from numtok.evaluation.evaluation import EvaluatedSplit, ReportMetrics, TextEvaluation
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores
 from numtok.metrics.base import Predictions
 from numtok.models.batches import Batches
@@ -112,12 +111,10 @@ class AnswerReader:
 
 
 @dataclass(frozen=True)
-class AnswerEvaluation:
-    """Evaluation of a model that writes whole answers. Implements :class:`Evaluator`."""
+class AnswerEvaluation(TextEvaluation):
+    """Evaluation of a model that writes whole answers."""
 
     metrics: ClassVar[ReportMetrics] = ReportMetrics(_METRICS, _IN_GROUPS, _IN_GROUPS)
-    train_means: ClassVar[TrainMeans] = TrainMeans(None)
-    evaluated: EvaluatedSplit
     options: AnswerOptions
 
     @classmethod
@@ -131,14 +128,9 @@ class AnswerEvaluation:
         return cls(evaluated, options)
 
     @property
-    def samples(self) -> EncodedSplit:
-        """Encoded rows of the split, including rows without an answer."""
-        return self.evaluated.samples
-
-    @property
     def codec(self) -> Codec:
         """Codec of the model, which decodes the generated answers."""
-        return self.evaluated.loaded.codec
+        return self.loaded.codec
 
     @cached_property
     def queried(self) -> Ints:
@@ -158,8 +150,7 @@ class AnswerEvaluation:
         count, done = len(self.queried), 0
         texts, ended = np.empty(count, object), np.empty(count, np.bool_)
         true = [literals for _, literals in self.truths.values()]
-        loaded = self.evaluated.loaded
-        reader = AnswerReader(loaded, self.samples, self.queried, self.options, self.longest)
+        reader = AnswerReader(self.loaded, self.samples, self.queried, self.options, self.longest)
         for indices, written in self.evaluated.devices.batches(reader, note):
             ended[indices] = written.ended
             for k, index in enumerate(indices.tolist()):
@@ -258,7 +249,3 @@ class AnswerEvaluation:
                 "The scheme does not keep the notation of numbers: each number in an answer takes "
                 "the notation of the true number at the same position."
             )
-
-    def baseline_notes(self, scores: Scores, baselines: Collection[str]) -> Iterator[str]:
-        """Yield nothing: the baselines of answers need no caveats."""
-        yield from ()

@@ -41,16 +41,16 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.arrays import Bools, Floats, Ints, ranges
+from numtok.arrays import Bools, Floats, Ints
 from numtok.config import threads
 from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.schemes.base import Failure
 from numtok.evaluation.predict import AUTOREGRESSIVE
-from numtok.evaluation.queries import Queries, target_names
+from numtok.evaluation.queries import Queries, decoded, target_names
 from numtok.evaluation.seen_values import nearest
 from numtok.evaluation.target_features import (
-    AnchoredSplit,
+    AnchoredRows,
     NotFitted,
     TargetFeatures,
     target_features,
@@ -91,7 +91,8 @@ def baselines(
         float64[a], train mean of each number's field (see ``fields.NumberFields``); None if fields
         are not known.
     """
-    yield "quantization", _quantized(codec, samples, queries)
+    rounded = decoded(codec, samples, queries.numbers)
+    yield "quantization", np.where(rounded.failures == Failure.NONE, rounded.values, np.nan)
     names = target_names(samples, queries)
     means = {} if train is None else target_means(train)
     if train_mean is not None:
@@ -113,7 +114,7 @@ def baselines(
 
 
 def fitted_baselines(
-    train: AnchoredSplit, samples: AnchoredSplit, queries: Queries
+    train: AnchoredRows, samples: AnchoredRows, queries: Queries
 ) -> Iterator[tuple[str, Floats]]:
     """Fit each baseline in :func:`fits` to the train split, and yield its name and its predictions
     for the queried numbers, float64[a].
@@ -132,7 +133,7 @@ def fitted_baselines(
             yield baseline, values
 
 
-def not_fitted(train: AnchoredSplit, samples: AnchoredSplit, queries: Queries) -> Iterator[str]:
+def not_fitted(train: AnchoredRows, samples: AnchoredRows, queries: Queries) -> Iterator[str]:
     """Yield a sentence for each reason why predictions of :func:`fitted_baselines` are missing."""
     yield from not_installed()
     if _in_turn(queries):
@@ -152,7 +153,7 @@ def not_installed() -> Iterator[str]:
 
 
 def _by_target(
-    train: AnchoredSplit, samples: AnchoredSplit, queries: Queries
+    train: AnchoredRows, samples: AnchoredRows, queries: Queries
 ) -> Iterator[tuple[str, Bools, TargetFeatures | NotFitted]]:
     """Yield each target name, a mask bool[a] of the numbers with that name, and their features.
 
@@ -185,28 +186,13 @@ def _places(samples: EncodedSplit) -> Ints:
     return np.arange(len(samples.numbers)) - np.repeat(samples.number_rows[:-1], counts)
 
 
-def _quantized(codec: Codec, samples: EncodedSplit, queries: Queries) -> Floats:
-    rows = queries.rows[queries.queries]
-    starts = samples.token_rows[rows] + samples.number_start[queries.numbers]
-    lengths = samples.number_length[queries.numbers]
-    tokens = samples.tokens[ranges(starts, lengths)].astype(np.uint32)
-    channel = None if samples.channel is None else samples.channel[queries.numbers]
-    local, in_answer = tokens - np.uint32(codec.number_first), samples.in_answer[queries.numbers]
-    decoded = codec.decode_numbers(local, lengths, channel, in_answer)
-    return np.where(decoded.failures == Failure.NONE, decoded.values, np.nan)
-
-
 def target_means(train: EncodedSplit) -> dict[str, float]:
     """Return the mean of the finite values of each target, keyed by target name. The result is
     empty if all targets have the same name."""
-    names = np.array(train.target_name.to_pylist(), object)
-    values = train.numbers[train.targets]
-    usable = np.isfinite(values)
-    means = {
-        name: float(values[usable & (names == name)].mean())
-        for name in sorted(set(names[usable].tolist()))
-    }
-    return means if len(set(names.tolist())) > 1 else {}
+    finite = _finite_targets(train)
+    if len(finite) < 2:
+        return {}
+    return {name: float(values.mean()) for name, values in finite.items() if len(values)}
 
 
 def target_medians(train: EncodedSplit) -> dict[str, float]:
@@ -216,13 +202,17 @@ def target_medians(train: EncodedSplit) -> dict[str, float]:
     it is 0 if none of these is finite.
     """
     values = train.numbers[train.targets] if len(train.targets) else train.numbers
-    finite = np.isfinite(values)
-    medians = {"": float(np.median(values[finite])) if finite.any() else 0.0}
+    finite = {"": values[np.isfinite(values)], **_finite_targets(train)}
+    medians = {name: float(np.median(each)) for name, each in finite.items() if len(each)}
+    return {"": 0.0, **medians}
+
+
+def _finite_targets(train: EncodedSplit) -> dict[str, Floats]:
+    """Return the finite values of each target, keyed by target name."""
     names = np.array(train.target_name.to_pylist(), object)
-    for name in sorted(set(names.tolist())):
-        if len(of_target := values[finite & (names == name)]):
-            medians[name] = float(np.median(of_target))
-    return medians
+    values = train.numbers[train.targets]
+    finite = np.isfinite(values)
+    return {name: values[finite & (names == name)] for name in sorted(set(names.tolist()))}
 
 
 def _by_length(

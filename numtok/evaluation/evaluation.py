@@ -66,8 +66,8 @@ class Subject(NamedTuple):
 
 
 class Evaluator(Protocol):
-    """Protocol for evaluations, which compute the contents of a report from a loaded model and the
-    rows of a split.
+    """Base of evaluations, which compute the contents of a report from a loaded model and the rows
+    of a split.
 
     There is one implementation each for numbers, labels, answers and tables.
     """
@@ -77,6 +77,7 @@ class Evaluator(Protocol):
     @property
     def train_means(self) -> TrainMeans:
         """Means of the training targets, which replace invalid predictions."""
+        return TrainMeans(None)
 
     def predictions(self, progress: Done, note: Note) -> "pa.Table":
         """Compute all predictions, and return the table that is stored in predictions.parquet.
@@ -94,6 +95,7 @@ class Evaluator(Protocol):
 
     def baseline_notes(self, scores: Scores, baselines: Mapping[str, Figures]) -> Iterator[str]:
         """Yield the notes on baselines and on those that are missing, one sentence each."""
+        yield from ()
 
 
 def report_of(
@@ -286,3 +288,20 @@ class EvaluatedSplit:
             "rows": len(self.samples),
             "costs": loaded.costs(lengths),
         }
+
+
+@dataclass(frozen=True)
+class TextEvaluation(Evaluator):
+    """Base of the evaluations of text models."""
+
+    evaluated: EvaluatedSplit
+
+    @property
+    def loaded(self) -> LoadedModel:
+        """Loaded model, with its codec."""
+        return self.evaluated.loaded
+
+    @property
+    def samples(self) -> EncodedSplit:
+        """Encoded rows of the split, including those that are not predicted."""
+        return self.evaluated.samples

@@ -10,17 +10,16 @@ from itertools import islice
 from math import isfinite
 from typing import NamedTuple, Self
 
-import msgspec
 import numpy as np
 
-from numtok.data.reading.json_lines import json_lines, row_decoder
 from numtok.data.tables.text_features import NamedSpan, TextFeatures, without_name, without_targets
+from numtok.declaration import refuse
 from numtok.encoding.holes import HOLE
-from numtok.errors import DataError, UsageError, meaningless
+from numtok.errors import DataError, UsageError
 from numtok.evaluation.conformal import Calibrated
 from numtok.evaluation.devices import Note
-from numtok.evaluation.table_options import TableOptions
-from numtok.evaluation.table_rows import AskedFold, fold_of
+from numtok.evaluation.predicted_rows import GivenRow, given_rows
+from numtok.evaluation.table_rows import AskedFold
 from numtok.evaluation.text_rows import Query, RowPrediction, as_number
 from numtok.evaluation.text_states import text_states
 from numtok.models.pretrained.frozen import FrozenModel, FrozenSource
@@ -30,7 +29,6 @@ from numtok.settings.predict import Config
 from numtok.store.artifact import Artifact
 from numtok.training.device import device_of
 from numtok.training.features import Features
-from numtok.training.model_files import read_regressor
 from numtok.training.model_json import TableModelFile
 
 _ROWS = 1024  # rows per block
@@ -80,11 +78,9 @@ class FeaturePredictions(NamedTuple):
     cut: int
 
 
-class _MarkedRow(msgspec.Struct):
-    """Fields of a JSON line that are used for predictions."""
+class _MarkedRow(GivenRow):
+    """Fields of a JSON line, with its targets as spans of the text."""
 
-    text: str
-    predicted: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     targets: dict[str, list[tuple[int, int]]] | None = None
 
 
@@ -113,11 +109,10 @@ class FeaturePredictor:
         Numbers have prediction intervals if ``calibrated`` is given. Raises UsageError for options
         that do not apply.
         """
-        _check_options(config)
-        options = TableOptions.of(config)
-        loaded = read_regressor(model, device_of(config.device), file)
-        fold = fold_of(config, model.ref, list(loaded.fitted))
-        return cls(config, recipe, AskedFold(options, loaded, fold, calibrated))
+        refuse(
+            config, ("fill", "decode", "devices"), "a model that predicts from features of texts"
+        )
+        return cls(config, recipe, AskedFold.of(config, model, file, calibrated))
 
     @cached_property
     def _pretrained(self) -> FrozenModel:
@@ -174,16 +169,6 @@ def predict_features(
         note(f"{cut:,} texts were cut, because they exceed the context of the pretrained model")
 
 
-def _check_options(config: Config) -> None:
-    kind = "a model that predicts from features of texts"
-    if config.fill is not None:
-        raise meaningless("fill", kind)
-    if config.decode != "constrained":
-        raise meaningless("decode", kind)
-    if config.devices != "1":
-        raise meaningless("devices", kind)
-
-
 def _pretrained(config: Config, recipe: TextFeatures, ref: str) -> FrozenModel:
     """Load the pretrained model. Raises UsageError if it is not the one that made the features."""
     option = f"{ref} reads" if config.pretrained is None else "--pretrained"
@@ -204,12 +189,7 @@ def _queries(config: Config, recipe: TextFeatures) -> Iterator[FeatureQuery]:
             yield FeatureQuery.of(Query.of_text(text), recipe)
         return
     field = config.text_field or recipe.text_field
-    for where, line, row in json_lines(str(config.file), row_decoder(_MarkedRow, field)):
-        if row.predicted is not msgspec.UNSET:
-            raise DataError(
-                f"{where}: 'predicted' is reserved for predictions, but the row has such a field. "
-                "Rename it"
-            )
+    for where, line, row in given_rows(str(config.file), _MarkedRow, field):
         targets = (row.targets or {}).items()
         spans = [NamedSpan(*span, name) for name, each in targets for span in each]
         yield FeatureQuery.of(Query(where, line, row.text), recipe, spans)

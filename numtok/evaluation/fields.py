@@ -22,7 +22,7 @@ from numtok.encoding.fields.places import OTHER, TEXT
 from numtok.encoding.splits import read_texts
 from numtok.evaluation.queries import Queries
 from numtok.evaluation.rows import Rows
-from numtok.evaluation.target_features import AnchoredSplit, fitted_on
+from numtok.evaluation.target_features import AnchoredRows, fitted_on
 from numtok.store.artifact import Artifact
 
 LEAST = 20  # minimum number of scored numbers for a field to have metrics
@@ -90,8 +90,8 @@ def number_fields(
     return NumberFields(names[query_nodes], means[query_nodes], medians[query_nodes], templates)
 
 
-def anchored_fields(*parts: Rows) -> list[AnchoredSplit]:
-    """Return the samples of each part with an anchored field for every number in the selected rows.
+def anchored_fields(*parts: Rows) -> list[AnchoredRows]:
+    """Return each part with an anchored field for every number in the selected rows.
 
     An anchored field depends only on the word before the number, not on the whole template: rows
     with and without ``, width 3 m`` share the field after ``length``. If the same word precedes
@@ -111,7 +111,7 @@ def anchored_fields(*parts: Rows) -> list[AnchoredSplit]:
     for part, begin, end in zip(parts, bounds[:-1], bounds[1:], strict=True):
         of_all = np.full(len(part.samples.numbers), -1)
         of_all[part.numbers] = anchored_codes[begin:end]
-        anchored.append(AnchoredSplit(part.samples, of_all))
+        anchored.append(AnchoredRows(part, of_all))
     return anchored
 
 

@@ -44,8 +44,12 @@ def calibration_split(data: Artifact) -> str | None:
         table = read_table_of(data)
         every = [table.splits(fold) for fold in range(len(table.file.splits))]
         return CALIBRATION if all(CALIBRATION in names for names in every) else VALIDATION
-    existing = splits(data)
-    return next((name for name in (CALIBRATION, VALIDATION) if name in existing), None)
+    return calibrating(splits(data))
+
+
+def calibrating(names: Collection[str]) -> str | None:
+    """Return which of the given splits calibrates intervals; None if none does."""
+    return next((name for name in (CALIBRATION, VALIDATION) if name in names), None)
 
 
 @dataclass(frozen=True, eq=False)

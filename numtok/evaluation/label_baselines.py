@@ -24,9 +24,9 @@ from numtok.arrays import Floats, Ints
 from numtok.config import threads
 from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.splits import read_labels, read_words
+from numtok.evaluation.rows import sampled
 from numtok.evaluation.scoring import BaselineAnswers, Progress
 from numtok.metrics.base import Predictions
-from numtok.seeds import generator
 from numtok.store.artifact import Artifact
 
 FITTED_ON = 20_000  # maximum number of train rows that are used
@@ -94,7 +94,7 @@ def label_baselines(
     yield BaselineAnswers("majority", _answers(answers, classes, guesses))
     if find_spec("sklearn") is None:
         return
-    rows = fitted_on(len(codes))
+    rows = sampled(np.arange(len(codes)), FITTED_ON, "floor")
     if len(np.unique(codes[rows])) < 2:  # a single class cannot be fitted
         return
     tfidf = _tfidf(
@@ -107,14 +107,6 @@ def label_baselines(
     )
     if tfidf is not None:
         yield BaselineAnswers("tfidf", _answers(answers, classes, tfidf))
-
-
-def fitted_on(rows: int) -> Ints:
-    """Return ascending indices [k] of the train rows to which the regression is fitted: all
-    ``rows`` rows, or a random sample of :data:`FITTED_ON` rows."""
-    if rows <= FITTED_ON:
-        return np.arange(rows)
-    return np.sort(generator(0, "floor").permutation(rows)[:FITTED_ON])
 
 
 def _codes(labels: "pa.Array[Any] | pa.ChunkedArray", classes: Sequence[str]) -> Ints:

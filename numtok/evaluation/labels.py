@@ -1,7 +1,7 @@
 """Evaluation of models that predict labels."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -17,14 +17,13 @@ from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import learnt_data, learnt_values
 from numtok.errors import DataError
 from numtok.evaluation.devices import BatchSizer, Done, Note
-from numtok.evaluation.evaluation import EvaluatedSplit, ReportMetrics
+from numtok.evaluation.evaluation import EvaluatedSplit, ReportMetrics, TextEvaluation
 from numtok.evaluation.label_baselines import FITTED_ON, Guesses, RowWords, label_baselines
-from numtok.evaluation.report_files import TrainMeans
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores
 from numtok.metrics.base import Predictions
 from numtok.models.batches import Batches
 from numtok.models.training_batch import row_end_batch
-from numtok.reports import FEW_CLASSES, Confused, Labels, Measures
+from numtok.reports import FEW_CLASSES, Confused, Figures, Labels, Measures
 from numtok.store.artifact import Artifact, Find
 from numtok.stored_json import Natural
 from numtok.training.model_files import AskedModel
@@ -90,12 +89,10 @@ class LabelOptions:
 
 
 @dataclass(frozen=True)
-class LabelEvaluation:
-    """Evaluation of a model that predicts labels. Implements :class:`Evaluator`."""
+class LabelEvaluation(TextEvaluation):
+    """Evaluation of a model that predicts labels."""
 
     metrics: ClassVar[ReportMetrics] = ReportMetrics(_METRICS, _IN_GROUPS, _METRICS)
-    train_means: ClassVar[TrainMeans] = TrainMeans(None)
-    evaluated: EvaluatedSplit
     training_data: Artifact | None
     batch: int
 
@@ -112,14 +109,9 @@ class LabelEvaluation:
         return cls(evaluated, training_data, batch)
 
     @property
-    def samples(self) -> EncodedSplit:
-        """Encoded rows of the split, including rows without a label."""
-        return self.evaluated.samples
-
-    @property
     def classes(self) -> tuple[str, ...]:
         """Labels that the model predicts, in the order of its outputs."""
-        return self.evaluated.loaded.model.settings.classes
+        return self.loaded.model.settings.classes
 
     def predictions(self, progress: Done, note: Note) -> "pa.Table":
         """Predict the label of every row, and return the table that is stored in
@@ -127,7 +119,7 @@ class LabelEvaluation:
         samples, done = self.samples, 0
         true_class = samples.class_of(self.classes)
         best, log_true = np.empty(len(samples), np.int64), np.empty(len(samples))
-        reader = LabelReader(self.evaluated.loaded, samples, self.batch)
+        reader = LabelReader(self.loaded, samples, self.batch)
         for rows, log_BC in self.evaluated.devices.batches(reader, note):
             best[rows], log_true[rows] = Guesses.of(log_BC, true_class[rows])
             done += len(rows)
@@ -189,12 +181,12 @@ class LabelEvaluation:
                 "counted as wrong, and excluded from label-nll."
             )
 
-    def baseline_notes(self, scores: Scores, baselines: Collection[str]) -> Iterator[str]:
+    def baseline_notes(self, scores: Scores, baselines: Mapping[str, Figures]) -> Iterator[str]:
         """Yield the report's notes about missing baselines and about the data of fitted ones."""
         if self.training_data is None:
             yield "The training data are not available, so baselines are missing."
         if "tfidf" in baselines:
-            rows = self.evaluated.loaded.artifact.counts(_ModelCounts).rows
+            rows = self.loaded.artifact.counts(_ModelCounts).rows
             yield (
                 "The tfidf baseline is logistic regression on words and numbers, fitted to "
                 f"{min(rows, FITTED_ON):,} of {rows:,} rows of the train split."

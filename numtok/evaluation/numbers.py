@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
-from numtok.arrays import Bools, Floats, ranges
+from numtok.arrays import Floats
 from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.schemes.base import Failure, splits_numbers
@@ -19,15 +19,20 @@ from numtok.encoding.splits import learnt_data, learnt_values, read_learnt
 from numtok.errors import DataError
 from numtok.evaluation.baselines import baselines, fitted_baselines, not_fitted, target_means
 from numtok.evaluation.devices import Done, Note
-from numtok.evaluation.evaluation import EvaluatedSplit, ReportMetrics, quantile_columns
+from numtok.evaluation.evaluation import (
+    EvaluatedSplit,
+    ReportMetrics,
+    TextEvaluation,
+    quantile_columns,
+)
 from numtok.evaluation.predict import AUTOREGRESSIVE, Options, Predictor
-from numtok.evaluation.queries import Queries, number_names, target_names
+from numtok.evaluation.queries import Queries, decoded, number_names, target_names
 from numtok.evaluation.report_files import TrainMeans
 from numtok.evaluation.rows import Rows
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores, number_baselines
 from numtok.evaluation.seen_values import outside
-from numtok.evaluation.target_features import fitted_rows
-from numtok.evaluation.text_baselines import TextBaselines, TextSplit, text_baselines
+from numtok.evaluation.target_features import AnchoredRows, fitted_rows
+from numtok.evaluation.text_baselines import TextBaselines, text_baselines
 from numtok.models.heads.base import CalibratedReader, Calibration
 from numtok.registry import spec_of
 from numtok.reports import FIELD, Figures
@@ -53,20 +58,19 @@ _CONFORMAL = ("conformal-coverage", "conformal-width")
 
 
 @dataclass(frozen=True, kw_only=True)
-class NumberEvaluation:
-    """Evaluation of a model that predicts numbers. Implements :class:`Evaluator`."""
+class NumberEvaluation(TextEvaluation):
+    """Evaluation of a model that predicts numbers."""
 
     metrics: ClassVar[ReportMetrics] = ReportMetrics(
         _METRICS,
         _IN_GROUPS,
         ("field-skill", *_IN_GROUPS, "mae", "lmae", "relative-mse", *_CONFORMAL),
     )
-    evaluated: EvaluatedSplit
     train: EncodedSplit | None  # for baselines
     predictor: Predictor
     fields: "NumberFields | None"
     fields_sought: bool
-    fitting: tuple[TextSplit, TextSplit] | None  # train split and samples; None without train
+    fitting: tuple[AnchoredRows, AnchoredRows] | None  # train split and samples; None without train
 
     @classmethod
     def of(
@@ -101,9 +105,11 @@ class NumberEvaluation:
                 Rows(training_data, TRAIN, train, fitted_rows(train)),
                 rows._replace(chosen=np.unique(samples.target_row)),
             )
-            of_train, of_samples = map(TextSplit, parts, anchored_fields(*parts))
+            of_train, of_samples = anchored_fields(*parts)
             fitting = of_train, of_samples
-            if sought := _wanted(fields, predictor.asked):
+            # Targets are distinguished by name, so fields are only sought without them.
+            untargeted = bool((predictor.asked.targets < 0).all())
+            if sought := fields == "yes" or (fields == "auto" and untargeted):
                 fields_found = number_fields(rows, predictor.asked, training_data, train)
         return cls(
             evaluated=evaluated,
@@ -113,16 +119,6 @@ class NumberEvaluation:
             fields_sought=sought,
             fitting=fitting,
         )
-
-    @property
-    def loaded(self) -> LoadedModel:
-        """Loaded model, with its codec."""
-        return self.evaluated.loaded
-
-    @property
-    def samples(self) -> EncodedSplit:
-        """Encoded rows of the split, including numbers that are not predicted."""
-        return self.evaluated.samples
 
     @property
     def train_means(self) -> TrainMeans:
@@ -138,17 +134,18 @@ class NumberEvaluation:
 
     def predictions(self, progress: Done, note: Note) -> "pa.Table":
         """Predict all numbers, and return the table that is stored in predictions.parquet."""
-        samples, queries = self.samples, self.asked
-        rows = queries.rows[queries.queries]
+        samples, queries, train = self.samples, self.asked, self.train
+        rows, names = queries.rows[queries.queries], target_names(samples, queries)
+        truth = samples.numbers[queries.numbers]
         predicted = self.predictor.run(progress, note, self.evaluated.devices)
         columns: dict[str, Any] = predicted._asdict() | {
-            "target": target_names(samples, queries),
+            "target": names,
             "position": queries.numbers - samples.number_rows[rows],
             "truth_literal": self._truth_literals(),
-            "truth": pa.array(samples.numbers[queries.numbers]),  # here NaN is not null
+            "truth": pa.array(truth),  # here NaN is not null
             "prediction_literal": predicted.literals,
             "prediction": predicted.values,
-            "outside": self._outside(),
+            "outside": None if train is None else outside(train, names, truth),
             **quantile_columns(predicted.quantiles),
         }
         if self.fields is not None:
@@ -172,24 +169,13 @@ class NumberEvaluation:
             repr(value).removesuffix(".0") for value in samples.numbers[numbers].tolist()
         ]
         if codec.keeps_literals:
-            lengths = samples.number_length[numbers]
-            tokens = samples.tokens[ranges(samples.first_token(numbers), lengths)]
-            local = tokens.astype(np.uint32) - np.uint32(codec.number_first)
-            decoded = codec.decode_numbers(local, lengths)
-            for index in np.flatnonzero(decoded.failures == Failure.NONE).tolist():
-                substitutes[index] = decoded.literal(index)
+            stored = decoded(codec, samples, numbers)
+            for index in np.flatnonzero(stored.failures == Failure.NONE).tolist():
+                substitutes[index] = stored.literal(index)
         return [
             literals[target] if target >= 0 else substitute
             for target, substitute in zip(self.asked.targets.tolist(), substitutes, strict=True)
         ]
-
-    def _outside(self) -> Bools | None:
-        """Return which true values are outside the range of their target in the train split."""
-        if self.train is None:
-            return None
-        names = target_names(self.samples, self.asked)
-        truth = self.samples.numbers[self.asked.numbers]
-        return outside(self.train, names, truth)
 
     def facts(self, table: "pa.Table", scores: Scores) -> dict[str, Any]:
         """Return the fields of :class:`Report` that are specific to numbers, keyed by name.
@@ -218,9 +204,8 @@ class NumberEvaluation:
         )
         fitted: Iterable[tuple[str, Floats]] = ()
         if self.fitting is not None:
-            train, samples = self.fitting
             fitted = chain(
-                fitted_baselines(train.anchored, samples.anchored, self.asked),
+                fitted_baselines(*self.fitting, self.asked),
                 self._of_texts.values.items(),
             )
         scored = ((name, values[finite]) for name, values in chain(unfitted, fitted))
@@ -307,23 +292,13 @@ class NumberEvaluation:
                     f"the other {covered:,}."
                 )
         if self.fitting is not None:
-            train, samples = self.fitting
-            yield from not_fitted(train.anchored, samples.anchored, self.asked)
+            yield from not_fitted(*self.fitting, self.asked)
             yield from self._of_texts.notes
         if self.train is None:
             yield (
                 "The training data are not available, so the baselines median, nearest, linear, "
                 "boosted, tfidf and boosted-text are missing."
             )
-
-
-def _wanted(fields: str, queries: Queries) -> bool:
-    """Return whether to look for fields.
-
-    With ``auto``, this is the case only if no number is a target, because targets are distinguished
-    by name.
-    """
-    return fields == "yes" or (fields == "auto" and bool((queries.targets < 0).all()))
 
 
 def _target_calibrations(

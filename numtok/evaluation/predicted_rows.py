@@ -1,4 +1,5 @@
-"""Output of ``numtok predict`` for a file of records: each row unchanged, with its predictions.
+"""Rows of ``numtok predict``: reading of rows of text, and the output for a file of records, whose
+rows are unchanged and have their predictions.
 
 CSV and Parquet files give CSV with additional columns, with the separator and the decimal mark of
 the CSV file. JSON Lines give JSON Lines with an additional field.
@@ -10,23 +11,43 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 
-from numtok.data.reading.json_lines import json_lines
+from numtok.data.reading.json_lines import json_lines, row_decoder
 from numtok.data.records.reader import JSON_LINES, has_fields
 from numtok.data.tables.file import CsvForm, csv_form, parsed, read_file
 from numtok.errors import DataError, UsageError
 from numtok.reports import QUANTILES, quantile_column
 
+Row = TypeVar("Row", bound="GivenRow")
 PREDICTED = "predicted"
 COLUMNS = (PREDICTED, *map(quantile_column, QUANTILES))
 
 #: Predictions of one row: for each target, values keyed by column (:data:`COLUMNS`).
 RowNumbers = Mapping[str, Mapping[str, float | None]]
+
+
+class GivenRow(msgspec.Struct):
+    """Fields of a JSON line that are used for predictions."""
+
+    text: str
+    predicted: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+def given_rows(path: str, kind: type[Row], text_field: str) -> Iterator[tuple[str, bytes, Row]]:
+    """Yield the location, the line and the fields of each row of a JSONL file. Raises DataError if
+    a line is invalid or has a field with a reserved name."""
+    for where, line, row in json_lines(path, row_decoder(kind, text_field)):
+        if row.predicted is not msgspec.UNSET:
+            raise DataError(
+                f"{where}: 'predicted' is reserved for predictions, but the row has such a field. "
+                "Rename it"
+            )
+        yield where, line, row
 
 
 def with_predictions(

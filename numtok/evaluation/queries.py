@@ -5,8 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.arrays import Floats, Ints
+from numtok.arrays import Floats, Ints, ranges
+from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
+from numtok.encoding.schemes.base import DecodedNumbers
 from numtok.numerals.literals import resolution
 
 
@@ -54,6 +56,15 @@ def number_names(samples: EncodedSplit) -> NDArray[np.object_]:
     names = np.full(len(samples.numbers), "number", object)
     names[samples.targets] = samples.target_name.to_pylist()
     return names
+
+
+def decoded(codec: Codec, samples: EncodedSplit, numbers: Ints) -> DecodedNumbers:
+    """Decode the stored tokens of numbers, given as indices [n] in the split."""
+    lengths = samples.number_length[numbers]
+    tokens = samples.tokens[ranges(samples.first_token(numbers), lengths)].astype(np.uint32)
+    channel = None if samples.channel is None else samples.channel[numbers]
+    local = tokens - np.uint32(codec.number_first)
+    return codec.decode_numbers(local, lengths, channel, samples.in_answer[numbers])
 
 
 def resolutions(samples: EncodedSplit) -> Floats:

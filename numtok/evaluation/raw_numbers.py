@@ -60,12 +60,6 @@ class RawNumbers:
     heads: NumberHeads
     support: Support | None
 
-    @property
-    def is_raw(self) -> bool:
-        """True if the value head predicts all digits of a number, as written in the text. In that
-        case, its outputs are not normalized."""
-        return self.heads.is_exact
-
     def scaling(self, in_answer: bool | None = None) -> Scaling:
         """Return the scaling from raw values to the normalized values that the value head predicts.
 
@@ -82,7 +76,7 @@ class RawNumbers:
     def points(self, parameters_NP: Tensor, in_answer: Bools | None = None) -> Floats:
         """Return the point predictions of a value head in raw units, float64[n], from its
         parameters [n, p]."""
-        if self.is_raw:
+        if self.heads.is_exact:  # its outputs are not normalized
             assert self.heads.value_head is not None
             return self.heads.value_head.point(parameters_NP)
         normalizer = self.codec.normalizer.at(in_answer)
@@ -103,7 +97,7 @@ class RawNumbers:
         values = decoded.values
         if reading.parameters is None:
             return values, np.array(list(map(decoded.literal, range(len(values)))), object), valid
-        if self.is_raw:
+        if heads.is_exact:
             values = np.where(valid, self.points(reading.parameters, in_answer), values)
             valid &= np.isfinite(values)
         elif not isinstance(codec.scheme, ChannelScheme):
@@ -117,7 +111,7 @@ class RawNumbers:
 
         They have the precision of float32, unless the value head predicts all digits.
         """
-        form = "{!r}" if self.is_raw else f"{{:.{DIGITS_OF_FLOAT32}g}}"
+        form = "{!r}" if self.heads.is_exact else f"{{:.{DIGITS_OF_FLOAT32}g}}"
         return np.array([form.format(value) for value in values.tolist()], object)
 
     def distributions(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from numtok.arrays import Floats, Ints
@@ -72,14 +73,19 @@ class RecordSplits:
         return Rivals(self.keys, {name: best[first:]}, [], {name: calibration})
 
 
+def target_values(rows: "pa.Table", target: str) -> Floats:
+    """Return the values of a target in rendered rows, float64[n]."""
+    spans = (dict(each)[target][0] for each in rows["targets"].to_pylist())
+    pairs = zip(rows["text"].to_pylist(), spans, strict=True)
+    return np.array([float(text[start:end]) for text, (start, end) in pairs])
+
+
 def read_record_splits(rows: Artifact, target: str, split: str) -> RecordSplits:
     """Read rendered rows, to predict the given split."""
     table = pq.read_table(rows.path / ROWS)
     splits = np.array(table["split"].to_pylist(), object)
     queried = np.flatnonzero(splits == split)
     ids = table["id"].take(queried).to_pylist()
-    spans = [dict(each)[target][0] for each in table["targets"].to_pylist()]
-    texts = table["text"].to_pylist()
     columns, _ = with_types(
         table.select([name for name in table.column_names if name.startswith(FIELD)])
     )
@@ -88,7 +94,7 @@ def read_record_splits(rows: Artifact, target: str, split: str) -> RecordSplits:
     return RecordSplits(
         keys=[(name, target, 0) for name in ids],
         fields=fields,
-        values=np.array([float(text[a:b]) for text, (a, b) in zip(texts, spans, strict=True)]),
+        values=target_values(table, target),
         train=np.flatnonzero(splits == TRAIN),
         validation=np.flatnonzero(splits == VALIDATION),
         calibration=np.flatnonzero(splits == CALIBRATION),

@@ -182,20 +182,21 @@ def resolve(
     ``file`` describes the model. Raises UsageError if an option is invalid, the split is unknown,
     or the data and a text model have different encodings.
     """
-    if isinstance(file, TableModelFile):
-        return resolve_table(config, model, file, data)
-    return resolve_texts(config, model, file, data)
-
-
-def resolve_texts(
-    config: Config, model: Artifact, file: TextModelFile, data: Artifact
-) -> ResolvedTextEvaluation:
-    """Validate the options for evaluating a text model, and fill in their defaults.
-
-    ``file`` describes the model. Raises UsageError if an option is invalid, the split is unknown,
-    or the data and the model have different encodings.
-    """
     device = device_of(config.device)
+    if isinstance(file, TableModelFile):
+        options = TableOptions.of(config)
+        config = replace(
+            config, model=model.ref, data=data.ref, point=options.point, device=device.type
+        )
+        return ResolvedTableEvaluation(
+            config=config,
+            model=model,
+            data=data,
+            device=device,
+            metrics=list(map(METRICS.build, config.metrics)),
+            file=file,
+            options=options,
+        )
     check_codec(model, data)
     if config.split not in splits(data):
         read_split(data, config.split)  # raises with the names of the splits
@@ -216,27 +217,6 @@ def resolve_texts(
         metrics=metrics,
         file=file,
         mode=mode,
-    )
-
-
-def resolve_table(
-    config: Config, model: Artifact, file: TableModelFile, data: Artifact
-) -> ResolvedTableEvaluation:
-    """Validate the options for evaluating a table model, and fill in their defaults.
-
-    ``file`` describes the model. Raises UsageError if an option is invalid.
-    """
-    device, options = device_of(config.device), TableOptions.of(config)
-    return ResolvedTableEvaluation(
-        config=replace(
-            config, model=model.ref, data=data.ref, point=options.point, device=device.type
-        ),
-        model=model,
-        data=data,
-        device=device,
-        metrics=list(map(METRICS.build, config.metrics)),
-        file=file,
-        options=options,
     )
 
 

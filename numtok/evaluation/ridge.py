@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from numtok.arrays import Bools, Floats, Ints
-from numtok.seeds import generator
+from numtok.arrays import Bools, Floats
+from numtok.evaluation.rows import sampled
 
 _STRENGTHS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
 _FITTED, _HELD_BACK = 4000, 1000  # maximum numbers of rows by which strength and scale are chosen
@@ -58,7 +58,8 @@ def tuned_ridge(x: Any, y: Floats, held_back: Bools) -> Ridge:
 
     scales = _scales(y)
     on_scales = np.column_stack([scale.forward(y) for scale in scales])
-    others, held = _some(~held_back, _FITTED), _some(held_back, _HELD_BACK)
+    others = sampled(np.flatnonzero(~held_back), _FITTED, "ridge")
+    held = sampled(np.flatnonzero(held_back), _HELD_BACK, "ridge")
     features, queried = x[others], x[held]
     size = np.abs(y).max() or 1.0  # so that sums do not overflow
     errors = np.empty((len(_STRENGTHS), len(scales)))
@@ -70,11 +71,6 @@ def tuned_ridge(x: Any, y: Floats, held_back: Bools) -> Ridge:
             errors[row, column] = np.abs(raw / size - y[held] / size).mean()
     strength, best = divmod(int(errors.argmin()), len(scales))
     return Ridge(fitted(_STRENGTHS[strength], x, on_scales[:, best]), scales[best])
-
-
-def _some(rows: Bools, most: int) -> Ints:
-    """Return the ascending indices of the given rows, or of a random sample of ``most`` rows."""
-    return np.sort(generator(0, "ridge").permutation(np.flatnonzero(rows))[:most])
 
 
 def _scales(y: Floats) -> list[TargetScale]:

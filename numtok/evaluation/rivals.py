@@ -29,11 +29,12 @@ from numtok.evaluation.baselines import (
 )
 from numtok.evaluation.conformal import Ends, Forecasts, calibrate
 from numtok.evaluation.fields import anchored_fields
+from numtok.evaluation.intervals import calibrating
 from numtok.evaluation.predict import AUTOREGRESSIVE
 from numtok.evaluation.queries import Queries, queries_of, target_names
 from numtok.evaluation.rows import Rows
 from numtok.evaluation.target_features import (
-    AnchoredSplit,
+    AnchoredRows,
     NotFitted,
     Targets,
     fitted_on,
@@ -42,7 +43,6 @@ from numtok.evaluation.target_features import (
 )
 from numtok.evaluation.text_baselines import (
     TEXT_BASELINES,
-    TextSplit,
     text_baselines,
 )
 from numtok.reports import INTERVAL_LEVEL, LIMITS
@@ -155,7 +155,7 @@ def rivals(
     samples = whole.take(drawn)
     queried = Rows(data, split, samples, np.unique(samples.target_row), drawn)
     parts = list(_parts(data, queried, train))
-    of_train, *others, of_samples = map(TextSplit, parts, anchored_fields(*parts))
+    of_train, *others, of_samples = anchored_fields(*parts)
     fitting = _Fitting(data, of_train, others[0] if others else None, names)
     queries = queries_of(samples, causal=False)
     predictions, notes = fitting.predicted(of_samples, queries)
@@ -192,11 +192,13 @@ class _Fitting(NamedTuple):
     """
 
     data: Artifact
-    train: TextSplit
-    validation: TextSplit | None
+    train: AnchoredRows
+    validation: AnchoredRows | None
     names: Collection[str] | None
 
-    def predicted(self, part: TextSplit, queries: Queries) -> tuple[dict[str, Floats], list[str]]:
+    def predicted(
+        self, part: AnchoredRows, queries: Queries
+    ) -> tuple[dict[str, Floats], list[str]]:
         """Return the predictions float64[a] of each baseline for the queried numbers of a split,
         and the reasons why others are missing."""
         train, names, notes = self.train.rows.samples, self.names, list[str]()
@@ -213,8 +215,8 @@ class _Fitting(NamedTuple):
             )
         )
         if any(_wanted(name, names) for name in fits()):
-            predictions |= dict(fitted_baselines(self.train.anchored, part.anchored, queries))
-            notes += not_fitted(self.train.anchored, part.anchored, queries)
+            predictions |= dict(fitted_baselines(self.train, part, queries))
+            notes += not_fitted(self.train, part, queries)
         if any(_wanted(name, names) for name in TEXT_BASELINES):
             of_texts = text_baselines(self.train, part, queries)
             predictions |= of_texts.values
@@ -225,12 +227,12 @@ class _Fitting(NamedTuple):
             best = np.full(len(target_of_query), np.nan)
             for name in np.unique(target_of_query):
                 has_name = target_of_query == name
-                best[has_name] = self._tuned(name, (part.anchored, queries.targets[has_name]))
+                best[has_name] = self._tuned(name, (part, queries.targets[has_name]))
             predictions |= {} if np.isnan(best).all() else {TUNED: best}
         wanted = {name: each for name, each in predictions.items() if _wanted(name, names)}
         return wanted, notes
 
-    def calibration(self, part: TextSplit) -> Iterator[tuple[str, CalibrationRows]]:
+    def calibration(self, part: AnchoredRows) -> Iterator[tuple[str, CalibrationRows]]:
         """Yield the name of each baseline, and its predictions for the rows of a split with one
         target name that calibrate intervals."""
         samples, queries = part.rows.samples, queries_of(part.rows.samples, causal=False)
@@ -253,8 +255,8 @@ class _Fitting(NamedTuple):
         """Return predictions of tuned trees for the queried targets of one name, float64[n]; NaN if
         nothing is fitted."""
         assert self.validation is not None
-        known = _finite_targets(self.validation.anchored, name)
-        built = target_features(self.train.anchored, name, known, queried)
+        known = _finite_targets(self.validation, name)
+        built = target_features(self.train, name, known, queried)
         if isinstance(built, NotFitted) or not len(known[1]):
             return np.full(len(queried[1]), np.nan)
         validation, features = built.others
@@ -275,13 +277,13 @@ def _parts(data: Artifact, queried: Rows, train: EncodedSplit) -> Iterator[Rows]
     yield queried
 
 
-def _finite_targets(split: AnchoredSplit, name: str) -> Targets:
+def _finite_targets(split: AnchoredRows, name: str) -> Targets:
     samples = split.samples
     targets = np.flatnonzero(samples.target_name.to_numpy(zero_copy_only=False) == name)
     return split, targets[np.isfinite(_values(split, targets))]
 
 
-def _values(split: AnchoredSplit, targets: Ints) -> Floats:
+def _values(split: AnchoredRows, targets: Ints) -> Floats:
     return split.samples.numbers[split.samples.targets[targets]]
 
 
@@ -291,30 +293,24 @@ def _of_table(table: Table, split: str, names: Collection[str] | None) -> Rivals
     predictions: dict[str, list[Floats]] = {}
     calibration: dict[str, CalibrationRows] = {}
     columns, folds = Features(table.numbers, table.categories), len(table.file.splits)
+    calibration_split = calibrating(table.splits()) if folds == 1 else None
     for fold in range(folds):
         rows = table.split(split, fold)
         keys += [(str(row), table.file.target, fold) for row in rows.tolist()]
-        calibrating = _calibration_rows(table) if folds == 1 else np.empty(0, np.int64)
-        count, truth = len(calibrating), table.target[calibrating]
-        queried = columns.take(np.concatenate([calibrating, rows]))
-        for name, values in rivals_of_fold(table, fold, queried, names):
+        known = [] if calibration_split is None else [table.split(calibration_split)]
+        queried = np.concatenate([*known, rows])
+        count = len(queried) - len(rows)
+        for name, values in rivals_of_fold(table, fold, columns.take(queried), names):
             predictions.setdefault(name, []).append(values[count:])
             if count:
                 least = float(table.target[table.split(TRAIN)].min())
-                units = np.arange(count)
-                calibration[name] = CalibrationRows(values[:count], truth, units, least)
+                truth = table.target[queried[:count]]
+                calibration[name] = CalibrationRows(values[:count], truth, np.arange(count), least)
     notes = list(not_installed())
     if not table.file.features:
         notes.append("Baselines are not fitted: the table has no feature columns.")
     values_of = {name: np.concatenate(parts) for name, parts in predictions.items()}
     return Rivals(keys, _of_rivals(values_of, names), notes, calibration)
-
-
-def _calibration_rows(table: Table) -> Ints:
-    """Return the rows of a table of one fold that calibrate intervals."""
-    names = table.splits()
-    split = next((name for name in (CALIBRATION, VALIDATION) if name in names), None)
-    return np.empty(0, np.int64) if split is None else table.split(split)
 
 
 def rivals_of_fold(

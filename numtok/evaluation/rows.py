@@ -8,9 +8,17 @@ import numpy as np
 from numtok.arrays import Ints, ranges
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import read_pieces
+from numtok.seeds import generator
 from numtok.store.artifact import Artifact
 
 _MOST_CHARACTERS = 2000  # of a row; the middle of longer rows is left out
+
+
+def sampled(rows: Ints, most: int, *seed: str | int) -> Ints:
+    """Return all of ``rows`` [k], or an ascending random sample of ``most`` if there are more."""
+    if len(rows) <= most:
+        return rows
+    return np.sort(generator(0, *seed).permutation(rows)[:most])
 
 
 class Rows(NamedTuple):

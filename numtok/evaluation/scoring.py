@@ -2,9 +2,9 @@
 baselines."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import pyarrow.compute as pc
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from numtok.arrays import Bools, Floats, Ints
 from numtok.errors import DataError
-from numtok.evaluation.best_baseline import best_baseline
 from numtok.evaluation.report_files import (
     TARGET,
     TrainMeans,
@@ -23,9 +22,9 @@ from numtok.evaluation.report_files import (
     scorable,
 )
 from numtok.evaluation.report_files import answers as answers_of
-from numtok.metrics.base import METRICS, Metric, Predictions, figures
+from numtok.metrics.base import METRICS, Metric, Predictions, figures, paired
 from numtok.registry import spec_of
-from numtok.reports import FIELD, LIMITS, BestBaseline, Figures
+from numtok.reports import FIELD, LIMITS, BestBaseline, Figure, Figures
 from numtok.row import GROUP
 
 if TYPE_CHECKING:
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
 
 _MOST_GROUPS = 64  # maximum number of values of a group that are scored separately
 _IN_FIELDS = ("field-skill", "r2", "mae", "median-relative-error")
+_DECIDING = ("field-skill", "mae", "accuracy")  # the first that baselines have decides
 
 Progress = Callable[[str, int, int], None]  # reports activity, items done, items in total
 
@@ -219,9 +219,48 @@ def baseline_scores(
             if name not in LIMITS and _covered(baseline, partial)[rows].all()
         }
         metrics_of = by_target[target] if target else overall
-        if found := best_baseline(scores.answers.take(rows), rivals, metrics_of):
+        if found := _best_baseline(scores.answers.take(rows), rivals, metrics_of):
             best[target] = found
     return BaselineScores(overall, by_target, best)
+
+
+def _best_baseline(
+    model: Predictions, baselines: Mapping[str, Predictions], metrics_of: Mapping[str, Figures]
+) -> BestBaseline | None:
+    """Return the best baseline and its paired difference to the model, or None if no baseline has a
+    metric that decides.
+
+    All predictions are for the same numbers or labels, in the same order. ``metrics_of`` contains
+    the metrics of each baseline.
+    """
+    for spec in _DECIDING:
+        figures = {name: metrics_of[name].get(spec) for name in baselines}
+        values = {
+            name: figure.value
+            for name, figure in figures.items()
+            if figure is not None and figure.value is not None
+        }
+        if values:
+            metric = METRICS.build(spec)
+            sign = 1 if metric.better == "higher" else -1
+            name = max(values, key=lambda each: sign * values[each])
+            difference = paired(metric, [model], [baselines[name]]).figure
+            return BestBaseline(
+                name=name,
+                metric=spec,
+                value=values[name],
+                difference=difference,
+                better=_better(difference, sign),
+            )
+    return None
+
+
+def _better(difference: Figure, sign: int) -> Literal["model", "baseline"] | None:
+    """Return which side is better. ``sign`` is 1 if higher values are better, else -1."""
+    ends = [sign * end for end in (difference.low, difference.high) if end is not None]
+    if ends and min(ends) > 0:
+        return "model"
+    return "baseline" if ends and max(ends) < 0 else None
 
 
 def _covered(baseline: Predictions, partial: bool) -> Bools:

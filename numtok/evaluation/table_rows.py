@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -52,12 +52,10 @@ def predict_table(
     DataError for invalid data, and StoreError for a damaged model.
     """
     path = str(config.file)
-    options, device = TableOptions.of(config), device_of(config.device)
-    loaded = read_regressor(model, device, file)
-    fold = fold_of(config, loaded.artifact.ref, list(loaded.fitted))
-    target, features = loaded.file.settings.target, loaded.file.settings.features
-    values = loaded.fitted[fold].inputs.values
-    columns = read_features(path, features, values, loaded.artifact.ref)
+    asked = AskedFold.of(config, model, file, calibrated)
+    target, features = file.settings.target, file.settings.features
+    values = asked.loaded.fitted[asked.fold].inputs.values
+    columns = read_features(path, features, values, model.ref)
     added = COLUMNS if calibrated is None else (*COLUMNS, *ENDS)
 
     def predictions(blocks: Iterator[Floats]) -> Iterator[RowNumbers]:
@@ -65,9 +63,8 @@ def predict_table(
             for values in block.tolist():
                 yield {target: dict(zip(added, values, strict=True))}
 
-    with devices(config.devices, device) as these:
-        model_of_fold = AskedFold(options, loaded, fold, calibrated)
-        blocks = these.each(model_of_fold, AskedFold.predict, _blocks(columns), note)
+    with devices(config.devices, device_of(config.device)) as these:
+        blocks = these.each(asked, AskedFold.predict, _blocks(columns), note)
         yield from with_predictions(path, [target], added, predictions(iter(blocks)))
 
 
@@ -79,6 +76,16 @@ class AskedFold:
     loaded: LoadedRegressor
     fold: int
     calibrated: Calibrated | None
+
+    @classmethod
+    def of(
+        cls, config: Config, model: Artifact, file: TableModelFile, calibrated: Calibrated | None
+    ) -> Self:
+        """Load the table model that ``file`` describes. Raises UsageError for options that do not
+        apply."""
+        options = TableOptions.of(config)
+        loaded = read_regressor(model, device_of(config.device), file)
+        return cls(options, loaded, fold_of(config, model.ref, list(loaded.fitted)), calibrated)
 
     def predict(self, block: tuple[int, Features], note: Note) -> Floats:
         """Return point predictions, quantiles and the ends of intervals, if any, as float64[rows,

@@ -22,7 +22,12 @@ from numtok.data.tables.table import VALIDATION, Table, learnt_rows
 from numtok.errors import DataError
 from numtok.evaluation.baselines import fits, not_installed
 from numtok.evaluation.devices import ONE, Devices, Done, Note
-from numtok.evaluation.evaluation import ReportMetrics, predictions_table, quantile_columns
+from numtok.evaluation.evaluation import (
+    Evaluator,
+    ReportMetrics,
+    predictions_table,
+    quantile_columns,
+)
 from numtok.evaluation.raw_numbers import with_tails
 from numtok.evaluation.report_files import FOLD, TrainMeans
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores, number_baselines
@@ -73,8 +78,8 @@ class _TableBlock(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableEvaluation:
-    """Evaluation of a table model on one split of a table. Implements ``evaluation.Evaluator``."""
+class TableEvaluation(Evaluator):
+    """Evaluation of a table model on one split of a table."""
 
     metrics: ClassVar[ReportMetrics] = ReportMetrics(_METRICS, _IN_GROUPS, _BASELINES)
     loaded: LoadedRegressor

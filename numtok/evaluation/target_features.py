@@ -1,6 +1,6 @@
 """Features for fitted baselines: the other numbers in each target's row, one per anchored field.
 
-Anchored fields are explained in ``fields.anchored_fields``. A feature is NaN if the row lacks the
+Anchored fields are explained in ``fields_fields``. A feature is NaN if the row lacks the
 number or the number is infinite. If rows have several targets with the same name, the features are
 instead the numbers between a target and the target before it.
 """
@@ -11,7 +11,7 @@ import numpy as np
 
 from numtok.arrays import Floats, Ints, ranges
 from numtok.encoding.dataset import EncodedSplit
-from numtok.seeds import generator
+from numtok.evaluation.rows import Rows, sampled
 
 _FITTED_ON = 200_000  # maximum number of train rows, or of train targets with one name
 _MOST_FEATURES = 256
@@ -19,12 +19,17 @@ _RAREST = 0.01  # fraction of the training rows that must have a field
 _MOST_BEFORE = 16  # maximum number of numbers before a target that are features
 
 
-class AnchoredSplit(NamedTuple):
-    """An encoded split, with the anchored field of each number, int64[m]; -1 for numbers in unused
-    rows."""
+class AnchoredRows(NamedTuple):
+    """Selected rows, with the anchored field of each number of their split, int64[m]; -1 for
+    numbers in other rows."""
 
-    samples: EncodedSplit
+    rows: Rows
     fields: Ints
+
+    @property
+    def samples(self) -> EncodedSplit:
+        """The split in memory that has the rows."""
+        return self.rows.samples
 
 
 class TargetFeatures(NamedTuple):
@@ -49,10 +54,10 @@ class NotFitted(NamedTuple):
     reason: str
 
 
-Targets = tuple[AnchoredSplit, Ints]  # a split and the indices of some of its targets
+Targets = tuple[AnchoredRows, Ints]  # a split and the indices of some of its targets
 
 
-def target_features(train: AnchoredSplit, name: str, *more: Targets) -> TargetFeatures | NotFitted:
+def target_features(train: AnchoredRows, name: str, *more: Targets) -> TargetFeatures | NotFitted:
     """Return the features of the training targets called ``name`` and of further sets of targets.
     If nothing can be fitted to them, return the reason."""
     learned = train, fitted_targets(train.samples, name)
@@ -91,10 +96,7 @@ def fitted_on(rows: Ints, of: str | int, most: int | None = None) -> Ints:
     The sample is random, because rows may be sorted by value. ``of``, the target name or the fold,
     seeds the sample.
     """
-    most = most or _FITTED_ON
-    if len(rows) <= most:
-        return rows
-    return np.sort(generator(0, "floors", of).permutation(rows)[:most])
+    return sampled(rows, most or _FITTED_ON, "floors", of)
 
 
 def _features(*sides: Targets) -> list[Floats] | NotFitted:
@@ -126,7 +128,7 @@ def _finite(features: Floats) -> Floats:
     return np.where(np.isfinite(features), features, np.nan)
 
 
-def _others(split: AnchoredSplit, rows: Ints) -> tuple[Ints, Ints, Floats]:
+def _others(split: AnchoredRows, rows: Ints) -> tuple[Ints, Ints, Floats]:
     """Return index in ``rows``, field and value of each number in these rows that is not a target,
     [k]."""
     samples = split.samples

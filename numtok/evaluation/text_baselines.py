@@ -25,7 +25,7 @@ from numtok.evaluation.queries import Queries, target_names
 from numtok.evaluation.ridge import Ridge, tuned_ridge
 from numtok.evaluation.rows import Rows
 from numtok.evaluation.target_features import (
-    AnchoredSplit,
+    AnchoredRows,
     NotFitted,
     fitted_on,
     target_features,
@@ -40,13 +40,6 @@ _MOST_TARGETS = 20_000  # of one name; a row may have several
 _HELD_BACK = 0.2  # fraction of the training rows that chooses strength and scale
 _MOST_FITS = 4  # that are remembered; each has up to 100,000 terms
 _fits: dict[bytes, "_Fits | None"] = {}  # by a digest of their inputs
-
-
-class TextSplit(NamedTuple):
-    """Rows with targets, and the anchored fields of their numbers."""
-
-    rows: Rows
-    anchored: AnchoredSplit
 
 
 class TextBaselines(NamedTuple):
@@ -112,7 +105,7 @@ class _Fits(NamedTuple):
         }
 
 
-def text_baselines(train: TextSplit, queried: TextSplit, queries: Queries) -> TextBaselines:
+def text_baselines(train: AnchoredRows, queried: AnchoredRows, queries: Queries) -> TextBaselines:
     """Fit the baselines to the selected rows of the train split, and predict the queried numbers.
 
     Nothing is fitted if some queried numbers are not targets (see ``baselines.not_fitted``). Recent
@@ -144,10 +137,10 @@ def text_baselines(train: TextSplit, queried: TextSplit, queries: Queries) -> Te
         values["tfidf"][has_name] = of_ridges[name][text_of[has_name]]
         x, others = fits.train[data.texts], components[text_of[has_name]]
         numeric = target_features(
-            train.anchored,
+            train,
             name,
-            (train.anchored, data.targets),
-            (queried.anchored, queries.targets[has_name]),
+            (train, data.targets),
+            (queried, queries.targets[has_name]),
         )
         if not isinstance(numeric, NotFitted):
             x = np.column_stack([numeric.others[0], x])

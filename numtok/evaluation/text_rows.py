@@ -18,7 +18,6 @@ import pyarrow as pa
 import torch
 
 from numtok.arrays import Floats, Int32s
-from numtok.data.reading.json_lines import json_lines, row_decoder
 from numtok.data.records.reader import records_of
 from numtok.data.records.row_template import RowTemplate
 from numtok.data.records.template import prompts_of
@@ -35,6 +34,7 @@ from numtok.evaluation.conformal import Calibrated, Forecasts
 from numtok.evaluation.devices import ONE, Note, devices
 from numtok.evaluation.labels import LabelOptions, LabelReader
 from numtok.evaluation.predict import Options, Predictor
+from numtok.evaluation.predicted_rows import GivenRow, given_rows
 from numtok.evaluation.prediction_mode import Mode, prediction_mode
 from numtok.numerals.literals import DIGITS_OF_FLOAT32
 from numtok.registry import spec_of
@@ -118,8 +118,8 @@ def read_rows(path: str, text_field: str = "text") -> Iterator[Query]:
         if not Path(path).exists():
             raise file_not_found(path)
         raise UsageError(f"{path} is a table, but the model is a text model. Pass JSONL with texts")
-    for where, line, row in json_lines(path, row_decoder(_GivenRow, text_field)):
-        yield _query(where, line, row)
+    for given in given_rows(path, _TextRow, text_field):
+        yield _query(*given)
 
 
 def of_field(row: Query, template: RowTemplate | None) -> Query:
@@ -183,20 +183,13 @@ def _check_length_is_known(loaded: AskedModel) -> None:
         )
 
 
-class _GivenRow(msgspec.Struct):
-    """Fields of a JSON line that are used for predictions."""
+class _TextRow(GivenRow):
+    """Row for a text model."""
 
-    text: str
-    predicted: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     answer_start: int | None = None
 
 
-def _query(where: str, line: bytes, row: _GivenRow) -> Query:
-    if row.predicted is not msgspec.UNSET:
-        raise DataError(
-            f"{where}: 'predicted' is reserved for predictions, but the row has such a field. "
-            "Rename it"
-        )
+def _query(where: str, line: bytes, row: _TextRow) -> Query:
     if row.answer_start is not None and not 0 <= row.answer_start <= len(row.text):
         raise DataError(
             f"{where}: answer_start must be within the text of {len(row.text)} characters (got "

@@ -4,10 +4,8 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from importlib import metadata
-from multiprocessing import get_context
 from pathlib import Path
 
 import msgspec
@@ -16,6 +14,7 @@ from packaging.requirements import Requirement
 from numtok import config, contracts, files, kernel_files, kernels, machine, plugins
 from numtok.errors import NumtokError, StoreError
 from numtok.store import artifact as on_disk
+from numtok.store.engines.local import Workers
 from numtok.store.store import Store
 
 _LEAST_ROOM = 1 << 30  # bytes; below that, a training may not fit
@@ -129,13 +128,8 @@ def _kernels() -> Iterator[DoctorCheck]:
 
 def _compile(addresses: Sequence[str]) -> None:
     """Compile kernels in as many processes as there are cores."""
-    workers = min(machine.cores(), len(addresses))
-    if workers < 2:
-        for address in addresses:
-            kernels.load(address)
-        return
-    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-        list(pool.map(kernels.load, addresses))
+    with Workers(machine.cores()) as workers:
+        list(workers.run(kernels.load, addresses))
 
 
 def _devices() -> Iterator[DoctorCheck]:

@@ -21,7 +21,6 @@ import msgspec
 from numtok import files
 from numtok.data.reading.batches import ReadingOptions
 from numtok.data.reading.sources import check_rule, find_sources, shown_input
-from numtok.data.reading.split_rule import SplitRule
 from numtok.data.reading.streams import Spool
 from numtok.data.reading.units import UNIT, Unit, least_units, plan
 from numtok.data.records.row_template import of_texts, template_in
@@ -37,7 +36,6 @@ from numtok.encoding.tokenizer_json import tokenizer_json
 from numtok.encoding.unit import EncodeUnit, Screening, UnitFacts
 from numtok.numerals.unread import SHOWN_SHAPES, UNREAD, UnreadDigits
 from numtok.registry import name_of
-from numtok.row import TEXT
 from numtok.settings.encode import Config as Config
 from numtok.store.artifact import (
     ENCODED,
@@ -118,15 +116,13 @@ class ResolvedEncoding:
         """Return the settings that determine the artifact's version, together with the content of
         the input."""
         inputs = {part.file: part for unit in units for part in unit.parts}.values()
-        rule = self.screening.rule
         return {
             "stage": "encode",
             "revision": REVISION,
             "encoding": self.encoding.settings(),
             "file_formats": [part.format for part in inputs],
             "file_splits": [part.split for part in inputs],
-            "split": {"by": "cluster or id", **rule.settings()} if rule else None,
-            "seed": rule.seed if rule else None,
+            **self.screening.split_settings,
             **of_version(self.config),
         }
 
@@ -152,14 +148,12 @@ def resolve(config: Config, store: Store) -> ResolvedEncoding:
             text_tokenizer=config.text_tokenizer,
         )
         sized = is_sized(config.scheme)
-    rule = SplitRule.parse(config.split) if config.split else None
-    reading = ReadingOptions(config.text_field or TEXT, config.max_line)
     return ResolvedEncoding(
         config=config,
         encoding=encoding,
         sized=sized,
         parents=parents,
-        screening=Screening(reading, rule, config.on_error == "skip"),
+        screening=Screening.of(config),
         quota=Quota.parse(config.disk_limit),
     )
 

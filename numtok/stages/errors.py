@@ -30,7 +30,7 @@ from numtok.evaluation.number_parts import (
     decimal_parts,
     kind,
 )
-from numtok.evaluation.report_files import Evaluation, ReportPredictions, read
+from numtok.evaluation.report_files import ReportPredictions, read
 from numtok.metrics.base import Predictions, means
 from numtok.reports import REPORT, Figure
 from numtok.settings.diagnose import Config as Config
@@ -137,17 +137,14 @@ def run(config: Config, store: Store) -> ErrorAnalysis:
         predictions = ReportPredictions.of_numbers(evaluation)
         own = predictions.of_target(config.target).answers
         analyses.append(report_errors(config, name, predictions.ref, own))
-        reference, first = firsts.setdefault(_same_rows(evaluation), (name, predictions))
+        report = evaluation.report
+        rows = report.model, report.data, report.split, report.rows
+        reference, first = firsts.setdefault(rows, (name, predictions))
         if first is not predictions:
             first.check_pairs(predictions)
             other = first.of_target(config.target).answers
             differences += _differences(config, (reference, other), (name, own))
     return ErrorAnalysis(analyses, differences)
-
-
-def _same_rows(evaluation: Evaluation) -> tuple[object, ...]:
-    report = evaluation.report
-    return report.model, report.data, report.split, report.rows
 
 
 def report_errors(config: Config, label: str, ref: str, answers: Predictions) -> ReportErrors:
@@ -171,8 +168,9 @@ def report_errors(config: Config, label: str, ref: str, answers: Predictions) ->
     combined = [parts for parts in valid if parts.exponent]
     of_combined, not_zero = PartShares.of(combined), len(combined) / max(1, len(valid))
 
-    def size(mantissa: str, exponent: str) -> NumberFrequency:
-        name = mantissa + exponent
+    def frequency(name: str) -> NumberFrequency:
+        mantissa, mark, power = name.partition("E")
+        exponent = mark + power
         unrelated = of_combined.mantissa.get(mantissa, 0.0) * of_combined.exponent.get(exponent, 0)
         return NumberFrequency(
             number=name,
@@ -200,10 +198,10 @@ def report_errors(config: Config, label: str, ref: str, answers: Predictions) ->
                 PartShares._fields, zip(true, predicted, strict=True), strict=True
             )
         ],
-        commonest=size(_commonest(true_parts.mantissa), _commonest(true_parts.exponent))
+        commonest=frequency(_commonest(true_parts.mantissa) + _commonest(true_parts.exponent))
         if true_parts.number
         else None,
-        surplus=[size(*_split(number)) for number in worst if surplus[number] > 0],
+        surplus=[frequency(number) for number in worst if surplus[number] > 0],
     )
 
 
@@ -232,11 +230,6 @@ def _columns(kinds: "NDArray[np.str_]") -> list[NDArray[np.float64]]:
 
 def _commonest(shares: Mapping[str, float]) -> str:
     return min(shares, key=lambda part: (-shares[part], part))
-
-
-def _split(number: str) -> tuple[str, str]:
-    mantissa, mark, exponent = number.partition("E")
-    return mantissa, mark + exponent
 
 
 def _distance(

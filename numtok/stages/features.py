@@ -8,16 +8,13 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 
-from numtok.data.reading.batches import ReadingOptions
 from numtok.data.reading.sources import as_name, check_rule, find_sources, shown_input
-from numtok.data.reading.split_rule import SplitRule
 from numtok.data.reading.streams import Spool
 from numtok.data.reading.units import Unit, plan
 from numtok.data.records import rendering
@@ -25,10 +22,10 @@ from numtok.data.records.row_template import RowTemplate, of_texts, template_in
 from numtok.data.tables.columns import count_splits, target_column
 from numtok.data.tables.table import Feature, TableFile, rows_name, write_rows, write_table_file
 from numtok.data.tables.text_features import TextFeatures, write_text_features
-from numtok.declaration import command_line, of_version
+from numtok.declaration import command_line, of_version, refuse
 from numtok.encoding.target_texts import TargetTexts, only_target, target_texts
 from numtok.encoding.unit import Screening
-from numtok.errors import UsageError, meaningless
+from numtok.errors import UsageError
 from numtok.evaluation.text_states import text_states
 from numtok.files import Sink
 from numtok.models.pretrained.frozen import FrozenModel, FrozenSource
@@ -74,25 +71,21 @@ def run(config: Config, store: Store, progress: Progress) -> MadeArtifact:
     started = time.monotonic()
     if config.target is not None and rendering.has_target(config.inputs, config.target):
         config, _ = rendering.as_texts(config, store)
-    elif chosen := next(filter(partial(getattr, config), ("fields", "drop")), None):
-        raise meaningless(chosen, "rows that are texts")
     else:
+        refuse(config, ("fields", "drop"), "rows that are texts")
         config = of_texts(config)
     source = FrozenSource.of(config.model)
     digest, size = source.digest()
-    rule = SplitRule.parse(config.split) if config.split else None
-    reading = ReadingOptions(config.text_field or TEXT, config.max_line)
-    screening = Screening(reading, rule, config.on_error == "skip")
+    screening = Screening.of(config)
     with store.spool() as folder:
         spool = Spool(lambda: folder, Quota.parse(config.disk_limit), config.max_line)
         sources, stem = find_sources(config.inputs, store.resolve, store.note, spool)
-        check_rule(rule, sources)
+        check_rule(screening.rule, sources)
         units, parents = plan(sources, lambda done, total: None, Workers(1))
         settings = {
             "stage": "features",
             "revision": REVISION,
-            "split": {"by": "cluster or id", **rule.settings()} if rule else None,
-            "seed": rule.seed if rule else None,
+            **screening.split_settings,
             "file_splits": [source.split for source in sources],
             **of_version(config),
         }
@@ -112,9 +105,10 @@ def run(config: Config, store: Store, progress: Progress) -> MadeArtifact:
                 source=source,
                 digest=digest,
                 template=template_in(config.inputs, store),
+                draft=draft,
                 note=store.note,
             )
-            counts = table.make(draft, progress)
+            counts = table.make(progress)
             timing = {"seconds": time.monotonic() - started}
             return MadeArtifact(draft.publish(counts, timing), made=True)
 
@@ -130,9 +124,10 @@ class _FeatureTable:
     source: FrozenSource
     digest: str
     template: RowTemplate | None
+    draft: Draft
     note: Callable[[str], None]
 
-    def make(self, draft: Draft, progress: Progress) -> dict[str, int]:
+    def make(self, progress: Progress) -> dict[str, int]:
         """Write the files of the table, and return the counts for its manifest."""
         config = self.config
         target = config.target or only_target(self.units, self.screening)
@@ -140,9 +135,11 @@ class _FeatureTable:
         splits, notes = count_splits(self.where, _SPLIT, rows.splits)
         model = self.source.load(config.pooling, device_of(config.device))
         file = _table_file(target, model.width)
-        work = _Work(draft=draft, model=model, file=file, batch=config.batch, note=self.note)
-        texts = self._texts(target, causal=model.causal)
-        cut = work.write(texts, len(rows.targets), progress)
+        cut = done = 0
+        for index, block in enumerate(_blocks(self._texts(target, causal=model.causal))):
+            cut += self._write(index, block, model, file)
+            done += len(block.texts)
+            progress("features", done, len(rows.targets))
         recipe = TextFeatures(
             model=config.model,
             sha256=self.digest,
@@ -155,14 +152,35 @@ class _FeatureTable:
             template=self.template,
         )
         notes += _notes(recipe, rows, cut)
-        write_table_file(draft.path, msgspec.structs.replace(file, notes=notes))
-        write_text_features(draft.path, recipe)
+        write_table_file(self.draft.path, msgspec.structs.replace(file, notes=notes))
+        write_text_features(self.draft.path, recipe)
         counts = {"rows": len(rows.targets), "features": model.width}
         return counts | {f"rows_{split}": splits[split] for split in sorted(splits)}
 
     def _texts(self, target: str, *, causal: bool) -> Iterator[TargetTexts]:
         policy = NumeralPolicy.parse(self.config.numerals or "default")
         return target_texts(self.units, self.screening, policy, target, causal=causal)
+
+    def _write(self, index: int, block: TargetTexts, model: FrozenModel, file: TableFile) -> int:
+        """Write a block unless it has a receipt; return the number of texts that were cut."""
+        unit, settings = f"{index:05d}", self.draft.version
+        receipt = self.draft.receipt(unit, input=unit, settings=settings, facts=_BlockFacts)
+        if receipt is not None:
+            return receipt.facts.cut
+        states, cut = text_states(model, block.texts, self.config.batch, self.note)
+        columns = [*map(pa.array, states.T.astype(np.float64)), pa.array(block.values)]
+        columns.append(pa.array(block.splits, pa.string()))
+        with Sink(self.draft.path / rows_name(index)) as sink:
+            write_rows(sink, pa.Table.from_arrays(columns, schema=file.schema))
+        write_receipt(
+            self.draft.path,
+            unit,
+            input=unit,
+            settings=settings,
+            outputs=[Output(rows_name(index), sink.bytes, sink.sha256)],
+            facts=_BlockFacts(cut),
+        )
+        return cut
 
 
 def _read(where: str, target: str, batches: Iterator[TargetTexts]) -> _Rows:
@@ -198,63 +216,18 @@ def _notes(recipe: TextFeatures, rows: _Rows, cut: int) -> Iterator[str]:
         yield f"the {lost} of {cut:,} texts was cut, because they exceed the model's context"
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Work:
-    """The work of one run in its draft."""
-
-    draft: Draft
-    model: FrozenModel
-    file: TableFile
-    batch: int
-    note: Callable[[str], None]
-
-    def write(self, batches: Iterator[TargetTexts], total: int, progress: Progress) -> int:
-        """Write one file of rows per block, and return the number of texts that were cut."""
-        cut = done = 0
-        for index, block in enumerate(_blocks(batches)):
-            cut += self._write_block(index, block)
-            done += len(block.texts)
-            progress("features", done, total)
-        return cut
-
-    def _write_block(self, index: int, block: TargetTexts) -> int:
-        """Write a block unless it has a receipt; return the number of texts that were cut."""
-        unit, settings = f"{index:05d}", self.draft.version
-        receipt = self.draft.receipt(unit, input=unit, settings=settings, facts=_BlockFacts)
-        if receipt is not None:
-            return receipt.facts.cut
-        states, cut = text_states(self.model, block.texts, self.batch, self.note)
-        columns = [*map(pa.array, states.T.astype(np.float64)), pa.array(block.values)]
-        columns.append(pa.array(block.splits, pa.string()))
-        with Sink(self.draft.path / rows_name(index)) as sink:
-            write_rows(sink, pa.Table.from_arrays(columns, schema=self.file.schema))
-        output = Output(rows_name(index), sink.bytes, sink.sha256)
-        write_receipt(
-            self.draft.path,
-            unit,
-            input=unit,
-            settings=settings,
-            outputs=[output],
-            facts=_BlockFacts(cut),
-        )
-        return cut
-
-
 def _blocks(batches: Iterator[TargetTexts]) -> Iterator[TargetTexts]:
     """Divide rows into blocks of ``_BLOCK`` rows; the last one may be shorter."""
     waiting = TargetTexts([], np.empty(0), [], 0)
     for batch in batches:
-        waiting = _joined(waiting, batch)
+        values = np.concatenate([waiting.values, batch.values])
+        texts, splits = waiting.texts + batch.texts, waiting.splits + batch.splits
+        waiting = TargetTexts(texts, values, splits, 0)
         while len(waiting.texts) >= _BLOCK:
             yield _part(waiting, slice(_BLOCK))
             waiting = _part(waiting, slice(_BLOCK, None))
     if waiting.texts:
         yield waiting
-
-
-def _joined(first: TargetTexts, second: TargetTexts) -> TargetTexts:
-    values = np.concatenate([first.values, second.values])
-    return TargetTexts(first.texts + second.texts, values, first.splits + second.splits, 0)
 
 
 def _part(rows: TargetTexts, part: slice) -> TargetTexts:

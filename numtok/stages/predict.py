@@ -10,7 +10,6 @@ from functools import partial
 
 from numtok.data.reading.split_rule import TRAIN
 from numtok.data.records.reader import has_fields
-from numtok.data.records.row_template import RowTemplate
 from numtok.data.tables.file import FORMATS
 from numtok.data.tables.text_features import read_text_features
 from numtok.declaration import CheckApplies, no_options
@@ -57,7 +56,7 @@ def run(config: Config, store: Store, check: CheckApplies = no_options) -> Gener
     file = read_model_file(model)
     if isinstance(file, TableModelFile):
         recipe = read_text_features(model.path)
-        if recipe is None or _has_columns(config, recipe.template):
+        if recipe is None or (recipe.template is None and str(config.file).endswith(FORMATS)):
             check("tables", "a model of tables")
             calibrated = _calibrated(config, model, file, store)
             yield from predict_table(config, model, file, store.note, calibrated=calibrated)
@@ -66,7 +65,8 @@ def run(config: Config, store: Store, check: CheckApplies = no_options) -> Gener
     else:
         check("texts", "a model of texts")
         template = Codec.read(model.path / SCHEME_FILE).template
-    of_records = template is not None and _has_records(config, template)
+    # Else the rows of the file are texts.
+    of_records = template and config.file and has_fields(config.file, template.fields)
     calibrated = _calibrated(config, model, file, store)  # after the checks: it may take minutes
     predict = partial(_predictions, config, model, file, note=store.note, calibrated=calibrated)
     if template is not None and of_records:
@@ -101,16 +101,6 @@ def text_predictor(
     predictor = TextPredictor.of(config, model, file, device_of(config.device))
     calibrated = _calibrated(config, model, file, store)
     return replace(predictor, calibrated=calibrated).predict
-
-
-def _has_records(config: Config, template: RowTemplate) -> bool:
-    """Return whether the rows of the file are records of a template, not texts."""
-    return config.file is not None and has_fields(config.file, template.fields)
-
-
-def _has_columns(config: Config, template: RowTemplate | None) -> bool:
-    """Return whether the file has the columns of features, not texts or records."""
-    return template is None and config.file is not None and config.file.endswith(FORMATS)
 
 
 def _predictions(

@@ -42,9 +42,8 @@ from numtok.analysis.profiling.warnings import (
     percent,
     profile_warnings,
 )
-from numtok.data.reading.batches import ReadingOptions
 from numtok.data.reading.sources import check_rule, find_sources
-from numtok.data.reading.split_rule import TRAIN, SplitRule
+from numtok.data.reading.split_rule import TRAIN
 from numtok.data.reading.streams import Spool
 from numtok.data.reading.units import UNIT, Unit, least_units, plan
 from numtok.data.records import rendering
@@ -57,7 +56,6 @@ from numtok.encoding.schemes.base import SCHEMES, Scheme, fitted, needs_sample
 from numtok.encoding.unit import Screening
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.proposals import PolicyProposal, propose
-from numtok.row import TEXT
 from numtok.settings.profile import Config as Config
 from numtok.store.engines.engine import Engine, engine_for
 from numtok.store.quota import Quota
@@ -159,15 +157,13 @@ def run(
     # auto asks for a proposal, which every profile has.
     spec = "default" if config.numerals in (None, "auto") else config.numerals
     policy = NumeralPolicy.parse(spec, config.not_numbers)
-    rule = SplitRule.parse(config.split) if config.split else None
-    reading = ReadingOptions(config.text_field or TEXT, config.max_line)
-    screening = Screening(reading, rule, config.on_error == "skip")
+    screening = Screening.of(config)
     with ExitStack() as stack:
         quota = Quota.parse(config.disk_limit)
         longest = None if screening.skip else config.max_line
         spool = Spool(lambda: stack.enter_context(store.spool()), quota, longest)
         sources, _ = find_sources(config.inputs, store.resolve, store.note, spool)
-        check_rule(rule, sources)
+        check_rule(screening.rule, sources)
         total = sum(source.size for source in sources)
         workers = stack.enter_context(
             engine_for(config.engine, total, config.workers, 2 * UNIT, store.spool)
@@ -207,22 +203,17 @@ def _specs(named: Sequence[str]) -> list[str]:
 def _count(
     units: Sequence[Unit], work: ProfileUnit, workers: Engine, progress: Progress
 ) -> Counted:
-    """Count all units, and merge them in order, regardless of the order in which they finish."""
+    """Count all units, and merge them in order."""
     total = sum(unit.size for unit in units)
 
-    def in_order() -> Iterator[Counted]:
+    def parts() -> Iterator[Counted]:
         done = rows = 0
-        waiting: dict[int, Counted] = {}
-        following = 0
-        for index, part in workers.run(work, units):
-            waiting[index] = part
-            done, rows = done + units[index].size, rows + part.rows
+        for unit, (_, part) in zip(units, workers.in_order(work, units), strict=True):
+            done, rows = done + unit.size, rows + part.rows
             progress("counting", done, total, rows)
-            while following in waiting:
-                yield waiting.pop(following)
-                following += 1
+            yield part
 
-    return merged(in_order())
+    return merged(parts())
 
 
 def _profile(

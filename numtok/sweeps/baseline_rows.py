@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from numtok.arrays import Floats
-from numtok.data.reading.split_rule import CALIBRATION, TRAIN
+from numtok.data.reading.split_rule import TRAIN
 from numtok.data.records.reader import Records, read_records
 from numtok.data.records.rendering import FIELD, with_new_rows
 from numtok.data.records.row_template import TEMPLATE
@@ -24,7 +24,7 @@ from numtok.encoding.splits import read_codec
 from numtok.errors import DataError, UsageError, meaningless
 from numtok.evaluation.baselines import fits
 from numtok.evaluation.conformal import Calibrated, Ends, Forecasts, calibrate
-from numtok.evaluation.intervals import ENDS, coverage_notes
+from numtok.evaluation.intervals import ENDS, calibrating, coverage_notes
 from numtok.evaluation.predicted_rows import PREDICTED, RowNumbers, with_predictions
 from numtok.evaluation.record_splits import RecordSplits, read_record_splits
 from numtok.evaluation.reporting import Uncalibrated
@@ -145,7 +145,7 @@ def _calibration_split(
     """Return the split that calibrates intervals; None if no level is set."""
     if config.interval is None:
         return None
-    split = next((name for name in (CALIBRATION, VALIDATION) if name in names), None)
+    split = calibrating(names)
     if split == VALIDATION and config.baseline in _TUNED:
         store.note(
             f"{100 * config.interval:g}% intervals are calibrated on split {split!r} of "

@@ -1,6 +1,6 @@
 """One table in a sweep file: the options of a stage, in which lists are axes."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -162,34 +162,24 @@ def _with_current_keys(path: Path, name: str, table: Any) -> Any:
         return [with_current_keys(path, way) if isinstance(way, dict) else way for way in table]
     if not isinstance(table, dict) or name not in SETTINGS:
         return table
-    former = _former(name)
+    settings = settings_in(SETTINGS[name]).values()
+    former = _former(settings)
     for key in table.keys() & former.keys():
         note_renamed(f"{path}: [{name}] {key}", former[key])
-    if name == "select":
-        flags = {one.flag for kind in SETTINGS.values() for one in settings_in(kind).values()}
-        every = {
-            old: flag
-            for stage in SETTINGS
-            for old, flag in _former(stage).items()
-            if old not in flags
-        }
-        over = table.get("over")
-        if isinstance(over, list):
-            table = table | {"over": [every.get(axis, axis) for axis in over]}
-    renamed = former | _aliases(name)
+    over = table.get("over")
+    if name == "select" and isinstance(over, list):
+        every = [one for kind in SETTINGS.values() for one in settings_in(kind).values()]
+        # The current name of an option may be the earlier name of another one.
+        renamed = _former(every) | {one.flag: one.flag for one in every}
+        table = table | {"over": [renamed.get(axis, axis) for axis in over]}
+    current = former | {alias: one.flag for one in settings for alias in one.aliases}
     where = f"{path}: [{name}] "
-    return by_current_name(table, lambda key: renamed.get(key, key), where)
+    return by_current_name(table, lambda key: current.get(key, key), where)
 
 
-def _former(name: str) -> dict[str, str]:
-    """Return the current names of a table's options by their earlier names."""
-    settings = settings_in(SETTINGS[name]).values()
+def _former(settings: Iterable[Setting]) -> dict[str, str]:
+    """Return the current names of options by their earlier names."""
     return {old: setting.flag for setting in settings for old in setting.formerly}
-
-
-def _aliases(name: str) -> dict[str, str]:
-    settings = settings_in(SETTINGS[name]).values()
-    return {alias: setting.flag for setting in settings for alias in setting.aliases}
 
 
 def no_axis(path: Path, what: str, values: object) -> UsageError:

@@ -139,14 +139,7 @@ def _swept(sweep: Sweep, side: Side, part: str | None, store: Store, progress: P
             ).choose(runs)
         reports = runner(runs)
     except OthersLeft as waiting:
-        return Result(
-            select=sweep.select,
-            choices=[],
-            tables=[],
-            averages=[],
-            failed=failed,
-            left=waiting.count,
-        )
+        return Result(sweep.select, [], [], [], failed, left=waiting.count)
     progress(SweepProgress("comparing"))
     tables = []
     for label in dict.fromkeys(run.table for run in runs):
@@ -200,7 +193,12 @@ def _data(
             failed.append(Failed(label_of(data), error))
         for inputs in batches:
             location = {**data, FETCHED: inputs[0].partition("@")[0]} if len(batches) > 1 else data
-            for encoding, config, trainings in _encodings(sweep):
+            ways = (
+                (*encoding, trainings)
+                for encodings, trainings in sweep.ways
+                for encoding in encodings
+            )
+            for encoding, config, trainings in ways:
                 here = label_of({**location, **encoding})
                 try:
                     if config is not None:
@@ -211,11 +209,6 @@ def _data(
                     failed.append(Failed(here, error))
                     continue
                 yield location, encoding, artifact, trainings
-
-
-def _encodings(sweep: Sweep) -> Iterator[tuple[Point, encode.Config | None, Trainings]]:
-    for encodings, trainings in sweep.ways:
-        yield from ((point, config, trainings) for point, config in encodings)
 
 
 def _inputs_of(source: Source, engine: str, store: Store) -> Iterator[tuple[str, ...]]:

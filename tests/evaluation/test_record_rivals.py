@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from numtok.data.records.rendering import Rendering, run
+from numtok.data.records.rendering import run
 from numtok.errors import UsageError
 from numtok.evaluation import tabicl_rival, tabular_rival
 from numtok.evaluation.record_splits import RecordSplits, read_record_splits
 from numtok.evaluation.rivals import Rivals
+from numtok.settings import encode
 from numtok.store.store import Store
 from tests.messages import Says
 
@@ -31,8 +32,9 @@ def records(folder: Path, split: str = SPLIT) -> RecordSplits:
         y = np.exp(0.5 * (n % 3) + 0.1 * a + 0.05 * (year - 2000))
         lines.append(f"it is {word} ({n}),{a:.4f},{year}-03-{1 + n % 28:02d},{y:.5f}")
     (folder / "sales.csv").write_text("\n".join(["note,a,sold,y", *lines]) + "\n")
-    rendering = Rendering(path=str(folder / "sales.csv"), targets=["y"], split=split)
-    return read_record_splits(run(rendering, Store(folder / "artifacts")).artifact, "y", "test")
+    path = str(folder / "sales.csv")
+    config = encode.Config((path,), scheme="digits", target=("y",), split=split)
+    return read_record_splits(run(config, Store(folder / "artifacts")).artifact, "y", "test")
 
 
 def error(rival: Rivals, name: str, data: RecordSplits) -> float:

@@ -17,7 +17,7 @@ from numtok.evaluation import word_features
 from numtok.evaluation.fields import anchored_fields
 from numtok.evaluation.queries import queries_of
 from numtok.evaluation.rows import Rows
-from numtok.evaluation.text_baselines import TextBaselines, TextSplit, text_baselines
+from numtok.evaluation.text_baselines import TextBaselines, text_baselines
 from numtok.stages import encode
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
@@ -63,7 +63,7 @@ def rows_of(data: Artifact, split: str) -> Rows:
 
 def fitted(data: Artifact) -> TextBaselines:
     parts = rows_of(data, "train"), rows_of(data, "test")
-    train, test = map(TextSplit, parts, anchored_fields(*parts))
+    train, test = anchored_fields(*parts)
     return text_baselines(train, test, queries_of(parts[1].samples, False))
 
 

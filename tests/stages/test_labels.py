@@ -19,6 +19,7 @@ from numtok.encoding.splits import read_split, read_words
 from numtok.errors import DataError, NumtokError, TrainingFailed, UsageError
 from numtok.evaluation import label_baselines
 from numtok.evaluation import labels as label_evaluation_module
+from numtok.evaluation.rows import sampled
 from numtok.models.model import Model, build_model
 from numtok.models.objectives.base import OBJECTIVES
 from numtok.models.training_batch import row_end_batch
@@ -550,7 +551,7 @@ def test_baselines_see_some_of_many_rows(known: Store, monkeypatch: pytest.Monke
     pytest.importorskip("sklearn")
     for module in (label_baselines, label_evaluation_module):
         monkeypatch.setattr(module, "FITTED_ON", 100)
-    some = label_baselines.fitted_on(1200)
+    some = sampled(np.arange(1200), 100, "floor")
     assert len(some) == 100 and len(set(some.tolist())) == 100
     assert some.tolist() == sorted(some.tolist()) and some[-1] > 1000
     assert "fitted to 100 of 1,200 rows" in report_of(kilos(known, name="few")).notes[0]

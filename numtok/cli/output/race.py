@@ -22,8 +22,7 @@ from numtok.cli.output.printing import (
 )
 from numtok.cli.output.progress import Drawing
 from numtok.evaluation.report_files import clusters_note
-from numtok.sweeps.race.accuracy import AccuracyRow
-from numtok.sweeps.race.leaderboard import Contestant, Leaderboard
+from numtok.sweeps.race.leaderboard import AccuracyRow, Contestant, Leaderboard
 from numtok.sweeps.race.plan import CandidateState, RaceProgress
 from numtok.sweeps.race.race import RaceResult
 

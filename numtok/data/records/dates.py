@@ -11,25 +11,12 @@ import pyarrow.compute as pc
 _ISO = "ISO 8601"
 _ISO_UTC = "ISO 8601 with time zones, converted to UTC"
 _ISO_MIXED = "ISO 8601, converted to UTC (values without a time zone are taken as UTC)"
+_DAYS = ("%Y-%m-%d", "%Y/%m/%d", "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y")
 _FORMATS = (
-    "%Y-%m-%d",
+    *(f"{day}{time}" for day in _DAYS for time in ("", " %H:%M", " %H:%M:%S")),
     "%Y-%m-%dT%H:%M:%S",
-    "%Y-%m-%d %H:%M:%S",
-    "%Y-%m-%d %H:%M",
-    "%Y/%m/%d",
-    "%Y/%m/%d %H:%M",
-    "%Y/%m/%d %H:%M:%S",
-    "%m/%d/%Y",
-    "%m/%d/%Y %H:%M",
-    "%m/%d/%Y %H:%M:%S",
     "%m/%d/%Y %I:%M %p",
     "%m/%d/%Y %I:%M:%S %p",
-    "%d/%m/%Y",
-    "%d/%m/%Y %H:%M",
-    "%d/%m/%Y %H:%M:%S",
-    "%d.%m.%Y",
-    "%d.%m.%Y %H:%M",
-    "%d.%m.%Y %H:%M:%S",
     "%b %d %Y",
     "%d %b %Y",
     "%B %d, %Y",

@@ -40,44 +40,6 @@ ROWS = "rows.parquet"
 FIELD = "field:"  # prefix of the columns that keep the fields of a record
 
 
-@dataclass(frozen=True, kw_only=True)
-class Rendering:
-    """A file to render, its targets, and the fields of the text.
-
-    template
-        Template of an earlier rendering, used instead of the fields; None to choose one.
-    split
-        Rule that assigns rows to splits. None for the field ``split``, unless it is a target, in
-        the text or dropped; without it, ``train``.
-    skip
-        True if rows that cannot be parsed or lack a usable target are skipped; otherwise they end
-        the run.
-    """
-
-    path: str
-    targets: Sequence[str] = ()
-    fields: Sequence[str] = ()
-    text_field: str | None = None
-    drop: Sequence[str] = ()
-    template: RowTemplate | None = None
-    split: str | None = None
-    skip: bool = False
-
-    @classmethod
-    def of(cls, config: Any, template: RowTemplate | None = None) -> "Rendering":
-        """Return the rendering that the settings of a command describe."""
-        return cls(
-            path=config.inputs[0],
-            targets=[config.target] if isinstance(config.target, str) else config.target,
-            fields=config.fields,
-            text_field=config.text_field,
-            drop=config.drop,
-            template=template,
-            split=config.split,
-            skip=config.on_error == "skip",
-        )
-
-
 @dataclass(frozen=True)
 class Rendered:
     """The data artifact, its template, and notes for the user."""
@@ -92,23 +54,40 @@ class Rendered:
         return list(texts.slice(0, most).to_pylist())
 
 
-def run(rendering: Rendering, store: StoreAccess, records: Records | None = None) -> Rendered:
+def run(
+    config: Any,
+    store: StoreAccess,
+    records: Records | None = None,
+    template: RowTemplate | None = None,
+) -> Rendered:
     """Render the rows of a file, or return the existing artifact.
 
-    ``records`` are the records of the file; None to read them. The id of a row is its index among
-    the usable records, as in a table of the same file. Raises UsageError for unknown fields,
-    DataError for rows without a usable target, and StoreError.
+    config
+        Settings of a command with ``inputs``, ``target``, ``fields``, ``text_field``, ``drop``,
+        ``split`` and ``on_error``. Without ``split``, rows are split by the field ``split``, unless
+        it is a target, in the text or dropped; without such a field, all are ``train``.
+    records
+        The records of the file; None to read them.
+    template
+        Template of an earlier rendering, used instead of the fields; None to choose one.
+
+    The id of a row is its index among the usable records, as in a table of the same file. Raises
+    UsageError for unknown fields, DataError for rows without a usable target, and StoreError.
     """
-    path = rendering.path
-    records = read_records(path, skip=rendering.skip) if records is None else records
-    template, notes = template_for(rendering, records)
+    path, skip = config.inputs[0], config.on_error == "skip"
+    records = read_records(path, skip=skip) if records is None else records
+    notes = [f"{path}: {note}." for note in records.notes]
+    if template is None:
+        targets = [config.target] if isinstance(config.target, str) else config.target
+        template = template_of(records, targets, config.fields, config.text_field, config.drop)
+        notes += proposals(list(records.columns.values()), template)
     usable = check_targets(records, template.targets)
     kept = np.asarray(usable.kept.to_numpy(zero_copy_only=False), np.bool_)
-    if usable.skipped.count and not rendering.skip:
+    if usable.skipped.count and not skip:
         raise DataError(f"{usable.skipped.reasons[0]}. Correct it{SKIP_ROWS}")
     notes += records.skipped.notes(usable.skipped, int(kept.sum()))
-    rule = None if rendering.split is None else SplitRule.parse(rendering.split)
-    other = {*template.targets, *template.fields, *rendering.drop}
+    rule = None if config.split is None else SplitRule.parse(config.split)
+    other = {*template.targets, *template.fields, *config.drop}
     splits = np.array(splits_of(records, rule, other), object)
     content = files.read_bytes(Path(path), _LARGEST)
     settings = {
@@ -116,12 +95,12 @@ def run(rendering: Rendering, store: StoreAccess, records: Records | None = None
         "revision": REVISION,
         "format": Path(path).suffix,
         "template": msgspec.to_builtins(template),
-        "split": rendering.split or (None if has_splits(records, other) else TRAIN),
-        "skip": rendering.skip,
+        "split": config.split or (None if has_splits(records, other) else TRAIN),
+        "skip": skip,
     }
     name = as_name(Path(path).name.partition(".")[0])
     parents = [Parent("file", path, hashlib.sha256(content).hexdigest(), len(content))]
-    with store.draft(DATA, name, settings, parents, _command(rendering, template)) as draft:
+    with store.draft(DATA, name, settings, parents, _command(config, template)) as draft:
         if isinstance(draft, Artifact):
             return Rendered(draft, template, notes)
         rows = _columns(records.take(usable.kept), template, splits[kept])
@@ -140,7 +119,7 @@ def as_texts(
     template
         Template of an earlier rendering; None to choose one from the settings.
     """
-    result = run(Rendering.of(config, template), store)
+    result = run(config, store, template=template)
     for note in result.notes:
         store.note(note)
     return reading(config, result), result
@@ -183,31 +162,19 @@ def has_target(inputs: Sequence[str], target: str) -> bool:
     return path.endswith(".csv") or target in parquet_names(path)
 
 
-def template_for(rendering: Rendering, records: Records) -> tuple[RowTemplate, list[str]]:
-    """Return the template of a rendering, and notes on the file. Raises UsageError for unknown
-    fields."""
-    notes = [f"{rendering.path}: {note}." for note in records.notes]
-    if rendering.template is not None:
-        return rendering.template, notes
-    template = template_of(
-        records, rendering.targets, rendering.fields, rendering.text_field, rendering.drop
-    )
-    return template, notes + proposals(list(records.columns.values()), template)
-
-
-def _command(rendering: Rendering, template: RowTemplate) -> list[str]:
+def _command(config: Any, template: RowTemplate) -> list[str]:
     """Return a command that renders the same rows."""
-    command = ["numtok", "encode", "--scheme", "digits", rendering.path]
+    command = ["numtok", "encode", "--scheme", "digits", config.inputs[0]]
     for target in template.targets:
         command += ["--target", target]
     if template.bare:
         command += ["--text-field", template.fields[0]]
-    elif rendering.drop:
-        command += ["--drop", join_names(rendering.drop)]
+    elif config.drop:
+        command += ["--drop", join_names(config.drop)]
     else:
         command += ["--fields", join_names(template.fields)]
-    command += ["--split", rendering.split] if rendering.split else []
-    return command + (["--on-error", "skip"] if rendering.skip else [])
+    command += ["--split", config.split] if config.split else []
+    return command + (["--on-error", "skip"] if config.on_error == "skip" else [])
 
 
 def with_new_rows(

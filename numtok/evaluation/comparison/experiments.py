@@ -178,10 +178,11 @@ def own_parts(scheme: str, settings: Mapping[str, str]) -> Iterator[tuple[str, s
     >>> list(own_parts("digits", {"objective": "mlm", "places": "abacus"}))
     [('places', 'abacus')]
     """
-    of_texts = bool(_OF_TEXTS & settings.keys())
-    defaults = (
-        _default_parts_of_texts(scheme) if of_texts else _default_parts_of_tables(scheme, settings)
-    )
+    try:
+        of_texts = _OF_TEXTS & settings.keys()
+        defaults = (_parts_of_texts if of_texts else _parts_of_tables)(scheme, settings)
+    except UsageError:  # an unknown scheme
+        defaults = {}
     for key in ("normalize", "embedder", "head"):
         if key in settings and settings[key] != defaults.get(key):
             yield key, settings[key]
@@ -207,29 +208,24 @@ def shared_size(evaluations: Sequence[Evaluation]) -> Iterator[str]:
         yield f"All models use preset {preset}."
 
 
-def _default_parts_of_texts(title: str) -> dict[str, str]:
-    """Return the default parts of a scheme, or an empty dictionary if the scheme is unknown."""
-    try:
-        scheme = SCHEMES.build(title.partition(" ")[0])
-        normalizer = spec_of(NORMALIZERS.build(scheme.defaults.normalizer))
-    except UsageError:
-        return {}
+def _parts_of_texts(title: str, settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the default parts of a scheme."""
+    scheme = SCHEMES.build(title.partition(" ")[0])
+    normalizer = spec_of(NORMALIZERS.build(scheme.defaults.normalizer))
     embedder, head = scheme.parts
     return {"normalize": normalizer, "embedder": embedder, "head": head}
 
 
-def _default_parts_of_tables(head: str, settings: Mapping[str, str]) -> dict[str, str]:
+def _parts_of_tables(head: str, settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the default parts of a head."""
     if "normalize" not in settings:
         return {}
     from numtok.models.heads.base import HEADS, ValueHead  # imports torch, not needed for texts
 
-    try:
-        built = HEADS.build(head)
-        if not isinstance(built, ValueHead):
-            return {}
-        return {"normalize": spec_of(NORMALIZERS.build(built.normalizer))}
-    except UsageError:
+    built = HEADS.build(head)
+    if not isinstance(built, ValueHead):
         return {}
+    return {"normalize": spec_of(NORMALIZERS.build(built.normalizer))}
 
 
 def _differing(settings: Sequence[Mapping[str, str]]) -> list[str]:

@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from numtok.evaluation.fidelity.measured import Place
-from numtok.evaluation.published import PublishedTable, published
+from numtok.evaluation.published import published
 from numtok.metrics.base import METRICS
 
 _DECADES = 100  # a column whose values span this factor is compared on a logarithmic scale
@@ -34,10 +34,8 @@ def printed_orderings(table: str) -> list[Ordering]:
     >>> len(printed_orderings("xval/table3"))
     18
     """
-    content = published(table)
-    groups = _within_rows(table, content) if _rows_are_data(content) else None
     pairs = []
-    for metric, cells in groups or _within_columns(table, content):
+    for metric, cells in _groups(table):
         logarithmic = is_logarithmic(metric, [value for _, value in cells])
         for (first, a), (second, b) in combinations(cells, 2):
             if a != b:
@@ -54,34 +52,23 @@ def is_logarithmic(metric: str, values: Sequence[float]) -> bool:
     return min(values) > 0 and max(values) >= _DECADES * min(values)
 
 
-Group = tuple[str, list[tuple[Place, float]]]  # metric, and cells with their printed values
-
-
-def _rows_are_data(content: PublishedTable) -> bool:
-    return any(column.head for column in content.columns)
-
-
-def _within_columns(table: str, content: PublishedTable) -> Iterator[Group]:
-    for column in content.columns:
-        cells = [
-            (Place(table, row, column.name), float(cells[column.name].value))
-            for row, cells in content.rows.items()
-            if column.name in cells
+def _groups(table: str) -> Iterator[tuple[str, list[tuple[Place, float]]]]:
+    """Yield the metric and the cells of each group that is compared, with their printed values."""
+    content = published(table)
+    metrics = {column.name: column.metric for column in content.columns}
+    if any(column.head for column in content.columns):
+        groups = [
+            (metric, [(row, name) for name, own in metrics.items() if own == metric])
+            for row in content.rows
+            for metric in dict.fromkeys(metrics.values())
         ]
-        if cells:
-            yield column.metric, cells
-
-
-def _within_rows(table: str, content: PublishedTable) -> list[Group]:
-    return [
-        (metric, cells)
-        for row, printed in content.rows.items()
-        for metric in dict.fromkeys(column.metric for column in content.columns)
-        if (
-            cells := [
-                (Place(table, row, column.name), float(printed[column.name].value))
-                for column in content.columns
-                if column.metric == metric and column.name in printed
-            ]
-        )
-    ]
+    else:
+        groups = [(metrics[name], [(row, name) for row in content.rows]) for name in metrics]
+    for metric, cells in groups:
+        printed = [
+            (Place(table, row, name), float(content.rows[row][name].value))
+            for row, name in cells
+            if name in content.rows[row]
+        ]
+        if printed:
+            yield metric, printed

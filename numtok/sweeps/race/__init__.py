@@ -1,14 +1,12 @@
 """Races find the encoding, head and normalization that best predict the numbers in a data set, by
 successive halving within a time budget.
 
-accuracy.py     accuracy of the returned model and of the best baselines
-baselines.py    the baselines, fitted before the time is planned
 candidates.py   candidates, and reasons for excluding schemes and heads
 entrants.py     the data of a race, and what each candidate trains on
 from_records.py  races on the records of a file: columns and rendered texts
 from_table.py   races on stored tables
 from_texts.py   races on texts: profile, splits and schemes
-leaderboard.py  the results of the last round: metrics, ties and the winner
+leaderboard.py  the results of the last round: metrics, ties, the winner and its accuracy
 leaks.py        notes on columns that may contain the target
 plan.py         the stored plan (candidates, rounds, steps), and the progress of a race
 planning.py     measurement of seconds per step, and division of the time into rounds

@@ -31,6 +31,7 @@ from numtok.stages.profile import Profile, SchemeProfile
 from numtok.sweeps.race.words import FieldSummary
 from numtok.training.trained_table import table_head
 
+COLUMNS = "columns"  # label of the table of columns, if candidates also read texts
 CLIPPED = 0.01  # largest fraction of a field's numbers that a scheme may clip
 LOST = 0.05  # largest fraction of a field's spread that a scheme may lose
 #: The normalization for numbers of which a few are far from the others.
@@ -123,13 +124,11 @@ def _good(scheme: SchemeProfile) -> str:
     if not clipped and not worst:
         return "no loss"
     lost = [f"{counted(clipped)} out of range"] if clipped else []
-    return "; ".join([*lost, f"rounding error {_up_to(worst)}"] if worst else lost)
-
-
-def _up_to(error: float) -> str:
-    bound = part(error)
-    size = bound if bound.startswith("under") else f"up to {bound}"
-    return f"{size} of the standard deviation"
+    if worst:
+        bound = part(worst)
+        size = bound if bound.startswith("under") else f"up to {bound}"
+        lost.append(f"rounding error {size} of the standard deviation")
+    return "; ".join(lost)
 
 
 def _lost(scheme: SchemeProfile, profile: Profile) -> Iterator[str]:
@@ -251,7 +250,15 @@ def _spec(name: str) -> str:
 def _of_all(profile: Profile) -> list[str | None]:
     """Return the normalizations to try for the numbers of texts, the advised one first; None is the
     default of a scheme."""
-    tails = [_FOR_TAILS] if _has_tails(profile) else []
+    # Values on one scale are hard to distinguish if some are very large, or if those of a field are
+    # very small compared with others.
+    summaries = map(FieldSummary.of_profile, profile.fields)
+    has_tails = any(summary.heavy_tail for summary in summaries) or any(
+        loss.channel_share is not None and loss.channel_share < CHANNEL_SHARE
+        for scheme in profile.schemes
+        for loss in scheme.fields
+    )
+    tails = [_FOR_TAILS] if has_tails else []
     return list(dict.fromkeys((profile.value_normalize, None, *tails)))
 
 
@@ -261,18 +268,6 @@ def _of_target(profile: Profile, target: str) -> list[str | None]:
     alone = profile.numbers < 2 * summary.numbers  # few rows have further numbers
     own = AROUND_THE_MEAN if alone else _OF_ANSWER
     return [_FOR_TAILS, own] if summary.heavy_tail else [own, _FOR_TAILS]
-
-
-def _has_tails(profile: Profile) -> bool:
-    """Return whether values on one scale would be hard to distinguish: some are very large, or
-    those of a field very small compared with others.
-    """
-    narrow = any(
-        loss.channel_share is not None and loss.channel_share < CHANNEL_SHARE
-        for scheme in profile.schemes
-        for loss in scheme.fields
-    )
-    return narrow or any(FieldSummary.of_profile(field).heavy_tail for field in profile.fields)
 
 
 # --- tables ------------------------------------------------------------------------------------
@@ -328,10 +323,11 @@ def table_entries(
     plain = [Entrant(scheme=spec, table=table) for spec in heads]
     if not field.heavy_tail:
         return plain
-    tails = [spec for spec in heads if _takes_tails(spec)]
-    return [
-        *plain,
-        *(Entrant(scheme=spec, normalize=_FOR_TAILS, table=table) for spec in tails),
+    built = [(spec, table_head(spec)) for spec in heads]
+    return plain + [
+        Entrant(scheme=spec, normalize=_FOR_TAILS, table=table)
+        for spec, head in built
+        if not learns_unit_interval(head) and not head.exact
     ]
 
 
@@ -339,8 +335,3 @@ def merged_entries(texts: Sequence[Entrant], tables: Sequence[Entrant]) -> list[
     """Return all candidates for records: the two best guesses for texts, then heads on columns,
     whose training is fast, then further schemes for texts."""
     return [*texts[:2], *tables, *texts[2:]]
-
-
-def _takes_tails(spec: str) -> bool:
-    head = table_head(spec)
-    return not learns_unit_interval(head) and not head.exact

@@ -13,16 +13,19 @@ import numpy as np
 from numtok.arrays import Floats
 from numtok.data.reading.split_rule import TRAIN
 from numtok.data.tables.table import VALIDATION
-from numtok.declaration import settings_in
 from numtok.encoding.splits import read_split
-from numtok.errors import DataError, meaningless
+from numtok.errors import DataError
 from numtok.evaluation.fields import LEAST as LEAST_OF_FIELD
 from numtok.evaluation.intervals import USED
+from numtok.evaluation.record_splits import read_record_splits
+from numtok.evaluation.rivals import Rivals, merged, rivals
+from numtok.evaluation.tabicl_rival import tabicl_rival
+from numtok.evaluation.tabular_rival import tabular_rival
 from numtok.settings.race import Config
 from numtok.stages import encode
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
-from numtok.sweeps.race.candidates import Entrant, Verdict
+from numtok.sweeps.race.candidates import COLUMNS, Entrant, Verdict
 from numtok.sweeps.race.plan import Progress, RaceProgress
 from numtok.sweeps.race.words import FieldSummary
 
@@ -84,6 +87,11 @@ class Entered:
         """True if all candidates are heads on a table."""
         return all(entry.table is not None for entry in self.entries)
 
+    @property
+    def first_text(self) -> Entrant:
+        """The first candidate for texts. Only available if there is one."""
+        return next(entry for entry in self.entries if entry.table is None)
+
 
 class Encodings:
     """The artifacts that candidates train on.
@@ -139,8 +147,7 @@ def predicted_rows(data: Encodings, entered: Entered) -> tuple[int | None, int |
     """
     if entered.is_table:
         return None, None
-    first = next(entry for entry in entered.entries if entry.table is None)
-    samples = read_split(data.of(first), VALIDATION)
+    samples = read_split(data.of(entered.first_text), VALIDATION)
     predictions = len(samples.targets) or len(samples.numbers)
     per_row = max(1.0, predictions / len(samples))
     most = max(LEAST_OF_FIELD, int(_PREDICTED / per_row))
@@ -149,6 +156,23 @@ def predicted_rows(data: Encodings, entered: Entered) -> tuple[int | None, int |
         most if validation > most else None,
         _MORE * most if test > _MORE * most else None,
     )
+
+
+def race_baselines(entered: Entered, data: Encodings, progress: Progress) -> Rivals:
+    """Return the predictions of the baselines for the test split, on all data of the race: texts
+    and columns. They are fitted before the plan, which divides the time that is left."""
+    progress(RaceProgress("", "fitting baselines"))
+    _, rows = predicted_rows(data, entered)
+    columns = [entry for entry in entered.entries if entry.table in ("", COLUMNS)]
+    texts = [entry for entry in entered.entries if entry.table is None]
+    # Hidden states of a pretrained model are only read if there is nothing else.
+    readers = [*columns[:1], *texts[:1]] or entered.entries[:1]
+    of_data = [rivals(data.of(entry), entered.test, rows) for entry in readers]
+    if entered.records is None:
+        return of_data[0]
+    records = read_record_splits(entered.records, str(entered.config.target), entered.test)
+    of_records = tabular_rival(records), tabicl_rival(records)
+    return merged([*(each.by_row() for each in of_data), *of_records])
 
 
 def test_split(splits: Iterable[str]) -> str | None:
@@ -169,14 +193,6 @@ def check_varies(where: str, target: str, values: Mapping[str, Floats]) -> None:
                 f"{where}: the target {target!r} is {median:g}, the training median, in every row "
                 f"of the split {name}. Pass other splits with --split"
             )
-
-
-def refuse(config: Config, names: Sequence[str], data: str) -> None:
-    """Raise UsageError for the first named setting that is not at its default, since it would be
-    ignored for ``data``."""
-    for key, setting in settings_in(type(config)).items():
-        if key in names and getattr(config, key) != setting.default:
-            raise meaningless(setting.flag, data)
 
 
 def few_rows(shown: str, rows: Sequence[int], test: str) -> list[str]:

@@ -19,6 +19,7 @@ from numtok.data.tables.table import read_table_of
 from numtok.encoding.model_folder import PREFIX
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.errors import NumtokError, UsageError
+from numtok.evaluation.record_splits import target_values
 from numtok.evaluation.tabicl_rival import check_tabicl
 from numtok.models.heads.base import HEADS
 from numtok.models.presets import preset, trunk
@@ -28,6 +29,7 @@ from numtok.stages import features, table
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.sweeps.race.candidates import (
+    COLUMNS,
     Verdict,
     judged_heads,
     merged_entries,
@@ -39,7 +41,6 @@ from numtok.sweeps.race.plan import Progress, RaceProgress
 from numtok.sweeps.race.splitting import SHARES, TimeSplit, split_of_records
 from numtok.sweeps.race.words import FieldSummary
 
-COLUMNS = "columns"  # label of the table in a race
 #: Heads that compete on the states of a pretrained model by default.
 _HEADS_ON_STATES = ("pointwise", "mdn:5", "riemann:256")
 
@@ -86,37 +87,30 @@ def _entered(config: Config, store: Store, progress: Progress) -> Entered:
     text_preset, table_preset = _presets(config.preset)
     schemes, heads = _named(config.schemes)
     settings = replace(config, split=rule, schemes=tuple(schemes), preset=text_preset, models=())
-    rendered = rendering.run(rendering.Rendering.of(settings), store, records)
+    rendered = rendering.run(settings, store, records)
     texts = rendering.reading(settings, rendered)
     entered = enter_texts(texts, store, progress, rendered_from=path)
     check_varies(path, name, _targets_by_split(rendered.artifact, name))
     verdicts, entries = entered.verdicts, entered.entries
     if config.schemes and not schemes:
         verdicts, entries = [], []
-    tables = {}
-    inputs = _features(records, rendered.template.fields, config)
+    tables: dict[str, Artifact] = {}
+    of_columns: list[Verdict] = []
+    inputs = []
+    if config.text_field is None:  # else no other field is read
+        inputs = [each for each in rendered.template.fields if records.columns[each].is_feature]
     if inputs and (heads or not config.schemes):
-        made = table.run(
-            table.Config(
-                path,
-                target=name,
-                split=rule,
-                features=tuple(inputs),
-                on_error=config.on_error,
-            ),
-            store,
-            records,
+        columns = table.Config(
+            path, target=name, split=rule, features=tuple(inputs), on_error=config.on_error
         )
-        tables[COLUMNS] = made.artifact
-        target = FieldSummary.of_column(name, _trained_targets(made.artifact))
-        head_verdicts = judged_heads(heads)
-        verdicts = [*_renamed(head_verdicts, COLUMNS), *verdicts]
-        entries = merged_entries(entries, table_entries(target, head_verdicts, COLUMNS))
-    states = dict(_pretrained(config, rendered.artifact, store, progress))
-    for label, artifact in states.items():
-        tables[label] = artifact
-        target = FieldSummary.of_column(name, _trained_targets(artifact))
-        head_verdicts = judged_heads(heads or _HEADS_ON_STATES)
+        tables[COLUMNS] = table.run(columns, store, records).artifact
+        of_columns = judged_heads(heads)
+    tables |= _pretrained(config, rendered.artifact, store, progress)
+    for label, artifact in tables.items():
+        rows = read_table_of(artifact)
+        target = FieldSummary.of_column(name, rows.target[rows.split(TRAIN)])
+        is_columns = label == COLUMNS
+        head_verdicts = of_columns if is_columns else judged_heads(heads or _HEADS_ON_STATES)
         verdicts = [*_renamed(head_verdicts, label), *verdicts]
         entries = merged_entries(entries, table_entries(target, head_verdicts, label))
     if heads and not entries:
@@ -141,18 +135,10 @@ def _entered(config: Config, store: Store, progress: Progress) -> Entered:
     )
 
 
-def _trained_targets(artifact: Artifact) -> Floats:
-    rows = read_table_of(artifact)
-    return rows.target[rows.split(TRAIN)]
-
-
 def _targets_by_split(rows: Artifact, target: str) -> dict[str, Floats]:
     """Return the values of a target in each split of rendered rows."""
     table = pq.read_table(rows.path / rendering.ROWS, columns=["text", "targets", "split"])
-    spans = [dict(each)[target][0] for each in table["targets"].to_pylist()]
-    texts = table["text"].to_pylist()
-    literals = [text[a:b] for text, (a, b) in zip(texts, spans, strict=True)]
-    values, splits = np.array(literals).astype(np.float64), np.array(table["split"].to_pylist())
+    values, splits = target_values(table, target), np.array(table["split"].to_pylist())
     return {name: values[splits == name] for name in np.unique(splits).tolist()}
 
 
@@ -204,19 +190,8 @@ def _pretrained(
             target=config.target,
             device=config.device,
         )
-        made = features.run(
-            settings,
-            store,
-            lambda what, done, total: progress(RaceProgress("", what, done, total)),
-        )
+        made = features.run(settings, store, lambda *state: progress(RaceProgress("", *state)))
         yield model.rstrip("/").rpartition("/")[2].removeprefix(PREFIX), made.artifact
-
-
-def _features(records: Records, fields: Sequence[str], config: Config) -> list[str]:
-    """Return the fields of the text that can be columns of a table."""
-    if config.text_field is not None:
-        return []
-    return [name for name in fields if records.columns[name].is_feature]
 
 
 def _described(

@@ -4,13 +4,14 @@ from pathlib import Path
 
 from numtok.data.reading.split_rule import TRAIN
 from numtok.data.tables.table import VALIDATION, learnt_rows, read_table_of, twin_notes
+from numtok.declaration import refuse
 from numtok.errors import DataError, NumtokError
 from numtok.models.presets import trunk
 from numtok.settings.race import Config
 from numtok.store.artifact import TABLE
 from numtok.store.store import Store
 from numtok.sweeps.race.candidates import judged_heads, table_entries
-from numtok.sweeps.race.entrants import Entered, check_varies, few_rows, refuse, test_split
+from numtok.sweeps.race.entrants import Entered, check_varies, few_rows, test_split
 from numtok.sweeps.race.plan import Progress, RaceProgress
 from numtok.sweeps.race.words import FieldSummary
 from numtok.training.trained_table import FittingRecipe, held_back

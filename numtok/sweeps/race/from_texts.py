@@ -7,6 +7,7 @@ from numtok.data.reading.sources import find_sources
 from numtok.data.reading.split_rule import TRAIN
 from numtok.data.reading.streams import Spool, is_stream
 from numtok.data.tables.table import VALIDATION
+from numtok.declaration import refuse
 from numtok.errors import DataError, UsageError, meaningless, unknown
 from numtok.models.presets import preset
 from numtok.row import TEXT
@@ -15,7 +16,7 @@ from numtok.stages import profile
 from numtok.store.quota import Quota
 from numtok.store.store import Store
 from numtok.sweeps.race.candidates import judged, text_entries
-from numtok.sweeps.race.entrants import Entered, few_rows, refuse, test_split
+from numtok.sweeps.race.entrants import Entered, few_rows, test_split
 from numtok.sweeps.race.plan import Progress, RaceProgress
 from numtok.sweeps.race.splitting import SHARES, split_of_texts
 from numtok.sweeps.race.words import FieldSummary

@@ -1,4 +1,4 @@
-"""The last round of a race on one split: metrics with intervals, ties, and the winner.
+"""The last round of a race on one split: metrics with intervals, ties, the winner and its accuracy.
 
 The winner is chosen on the validation split and reported on the test split.
 
@@ -8,9 +8,10 @@ rows that belong together) and seeds. Differences are paired. Two models are tie
 their difference contains 0.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import neg
 from typing import NamedTuple
 
 import msgspec
@@ -21,7 +22,7 @@ from numtok.arrays import Ints
 from numtok.evaluation.comparison.experiments import ExperimentCosts, costs_of
 from numtok.evaluation.report_files import TARGET, Evaluation, ReportPredictions
 from numtok.evaluation.rivals import Rivals
-from numtok.metrics.base import METRICS, Predictions, figures_over_seeds
+from numtok.metrics.base import METRICS, Predictions, figures, figures_over_seeds
 from numtok.registry import spec_of
 from numtok.reports import Figure
 from numtok.sweeps.race.skill import field_rows, in_fields, pooled, skill_apart
@@ -183,7 +184,7 @@ def leaderboard(
                 None if finalist.label == best else answers[best],
             ),
             is_model=True,
-            log_likelihood=_negative(_over_seeds(_LIKELIHOOD, answers[finalist.label])),
+            log_likelihood=_turned(_over_seeds(_LIKELIHOOD, answers[finalist.label]), neg),
             pace=finalist.pace,
             rate=finalist.rate,
             costs=costs_of(finalist.evaluations),
@@ -276,7 +277,7 @@ class _Judge:
             r2=_over_seeds(R2, seeds),
             coverage=_over_seeds(COVERAGE, seeds),
             width=_over_seeds(WIDTH, seeds),
-            invalid=_share_invalid(seeds),
+            invalid=_turned(_over_seeds(_VALID, seeds), lambda share: 1 - share),
         )
 
 
@@ -326,16 +327,59 @@ def _over_seeds(name: str, seeds: Sequence[Predictions]) -> Figure:
     return figures_over_seeds([metric], seeds)[spec_of(metric)]
 
 
-def _share_invalid(seeds: Sequence[Predictions]) -> Figure:
-    valid = _over_seeds(_VALID, seeds)
-    if valid.value is None:
-        return valid
-    low, high = (None if end is None else 1 - end for end in (valid.high, valid.low))
-    return Figure(1 - valid.value, low, high, valid.n)
+def _turned(figure: Figure, turn: Callable[[float], float]) -> Figure:
+    """Apply a decreasing function to a figure and the ends of its interval."""
+    value, low, high = (
+        None if each is None else turn(each) for each in (figure.value, figure.high, figure.low)
+    )
+    return figure if value is None else Figure(value, low, high, figure.n)
 
 
-def _negative(figure: Figure) -> Figure:
-    if figure.value is None:
-        return figure
-    low, high = (None if end is None else -end for end in (figure.high, figure.low))
-    return Figure(-figure.value, low, high, figure.n)
+class AccuracyRow(msgspec.Struct, frozen=True, kw_only=True):
+    """The accuracy of a model or a baseline, in the units of the target.
+
+    label, seed
+        Label on the leaderboard, and the seed of the model; None for a baseline.
+    coverage, width
+        Coverage and mean width of the calibrated 90% intervals. Values are None without
+        calibration rows.
+    """
+
+    label: str
+    seed: int | None
+    r2: Figure
+    mae: Figure
+    coverage: Figure
+    width: Figure
+
+
+def accuracies(board: Leaderboard, model: Predictions, seed: int) -> Iterator[AccuracyRow]:
+    """Yield the accuracy of the winner and of the best baseline.
+
+    If the best baseline has no intervals, the accuracy of the best one with intervals follows.
+    Yields nothing if there are several fields, whose errors have different units.
+
+    model
+        Predictions of the winner with the returned ``seed``.
+    """
+    if len(board.fields) != 1:
+        return
+    metrics = [METRICS.build(name) for name in (R2, ERROR, COVERAGE, WIDTH)]
+    r2, mae, coverage, width = figures(metrics, model).values()
+    yield AccuracyRow(label=board.winner, seed=seed, r2=r2, mae=mae, coverage=coverage, width=width)
+    baselines = [board.place(board.baseline)]
+    if baselines[0].width.value is None:
+        calibrated = [
+            each for each in board.places if not each.is_model and each.width.value is not None
+        ]
+        baselines += calibrated[:1]  # places are sorted by skill
+    for each in baselines:
+        [error] = each.errors.values()
+        yield AccuracyRow(
+            label=each.label,
+            seed=None,
+            r2=each.r2,
+            mae=error,
+            coverage=each.coverage,
+            width=each.width,
+        )

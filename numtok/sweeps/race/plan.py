@@ -153,20 +153,29 @@ PLAN = StoredJson(name="plan.json", kind=Plan, newest=FORMAT)
 LATER_ROUNDS = StoredJson(name="rounds.json", kind=LaterRounds, newest=FORMAT)
 
 
-def round_sizes(count: int, finalists: int, rates: int = 1) -> list[int]:
-    """Return the number of candidates in each round, including the last. With several learning
-    rates, at least one round precedes the last.
+class RaceShape(NamedTuple):
+    """Number of candidates in the last round, of the seeds that each of them trains there, and of
+    the learning rates that each candidate tries in the first round."""
 
-    >>> round_sizes(18, 3), round_sizes(5, 2), round_sizes(2, 3), round_sizes(2, 3, rates=2)
-    ([18, 6, 3], [5, 2], [2], [2, 2])
-    """
-    sizes = [count]
-    while sizes[-1] > finalists:
-        sizes.append(max(finalists, math.ceil(sizes[-1] / ETA)))
-    return [*sizes, count] if rates > 1 and len(sizes) == 1 else sizes
+    finalists: int
+    seeds: int
+    rates: int = 1
+
+    def sizes(self, count: int) -> list[int]:
+        """Return the number of candidates in each round, including the last. With several learning
+        rates, at least one round precedes the last.
+
+        >>> three, two = RaceShape(3, seeds=1), RaceShape(2, seeds=1)
+        >>> three.sizes(18), two.sizes(5), three.sizes(2), three._replace(rates=2).sizes(2)
+        ([18, 6, 3], [5, 2], [2], [2, 2])
+        """
+        sizes = [count]
+        while sizes[-1] > self.finalists:
+            sizes.append(max(self.finalists, math.ceil(sizes[-1] / ETA)))
+        return [*sizes, count] if self.rates > 1 and len(sizes) == 1 else sizes
 
 
-def _runs_of(sizes: Sequence[int], seeds: int, rates: int) -> list[int]:
+def _runs_of(sizes: Sequence[int], seeds: int, rates: int = 1) -> list[int]:
     """Return the number of training runs of each round."""
     runs = list(sizes)
     runs[0] *= rates
@@ -193,16 +202,16 @@ class Time(NamedTuple):
         return max(0.5, _SAFE - evaluations * self.beside / total) * total
 
 
-def seconds_of(time: Time, sizes: Sequence[int], seeds: int, rates: int = 1) -> list[float]:
+def seconds_of(time: Time, sizes: Sequence[int], shape: RaceShape) -> list[float]:
     """Return the training seconds per run in each round.
 
     The last round gets half of the training time, and the others share the rest equally. A run of
     the last round is at least as long as a run of the round before it.
 
-    >>> seconds_of(Time(1200, beside=3, jobs=1), [18, 6, 3], seeds=2)
+    >>> seconds_of(Time(1200, beside=3, jobs=1), [18, 6, 3], RaceShape(3, seeds=2))
     [13.25, 39.75, 79.5]
     """
-    runs = _runs_of(sizes, seeds, rates)
+    runs = _runs_of(sizes, shape.seeds, shape.rates)
     total = time.training(runs)
     if len(sizes) == 1:
         return [total / runs[0]]
@@ -211,24 +220,20 @@ def seconds_of(time: Time, sizes: Sequence[int], seeds: int, rates: int = 1) -> 
     return [*seconds, max(_LAST * total / runs[-1], seconds[-1])]
 
 
-def expected(time: Time, count: int, finalists: int, seeds: int, rates: int = 1) -> list[Expected]:
+def expected(time: Time, count: int, shape: RaceShape) -> list[Expected]:
     """Return the rounds to expect for ``count`` candidates if there is time for all of them."""
-    sizes = round_sizes(count, finalists, rates)
-    of_rates, of_seeds = _runs_of([1] * len(sizes), 1, rates), _runs_of([1] * len(sizes), seeds, 1)
-    return list(map(Expected, sizes, of_rates, of_seeds, seconds_of(time, sizes, seeds, rates)))
+    sizes = shape.sizes(count)
+    once = [1] * len(sizes)
+    rates, seeds = _runs_of(once, 1, shape.rates), _runs_of(once, shape.seeds)
+    return list(map(Expected, sizes, rates, seeds, seconds_of(time, sizes, shape)))
 
 
 def rounds_of(
-    time: Time,
-    paces: Sequence[float],
-    finalists: int,
-    seeds: int,
-    most: Sequence[int],
-    rates: int = 1,
+    time: Time, paces: Sequence[float], shape: RaceShape, most: Sequence[int]
 ) -> list[Round]:
     """Return the rounds, including the last, for candidates that take ``paces`` seconds per step.
     No run has more steps than ``most`` of its candidate."""
-    sizes = round_sizes(len(paces), finalists, rates)
+    sizes = shape.sizes(len(paces))
     return [
         Round(
             size,
@@ -238,7 +243,7 @@ def rounds_of(
                 for limit, pace in zip(most, paces, strict=True)
             ],
         )
-        for size, seconds in zip(sizes, seconds_of(time, sizes, seeds, rates), strict=True)
+        for size, seconds in zip(sizes, seconds_of(time, sizes, shape), strict=True)
     ]
 
 
@@ -251,7 +256,7 @@ def shortened(
     ``paces`` are the current seconds per step, and ``before`` is the round that just finished. No
     run gets more steps than planned, or fewer than in the round before.
     """
-    runs = _runs_of([later.size for later in rounds], seeds, 1)
+    runs = _runs_of([later.size for later in rounds], seeds)
     planned = sum(count * later.seconds for count, later in zip(runs, rounds, strict=True))
     factor = time.training(runs) / planned
     return [
@@ -267,29 +272,22 @@ def shortened(
     ]
 
 
-def entered(
-    time: Time,
-    paces: Sequence[float],
-    finalists: int,
-    seeds: int,
-    least: Sequence[int],
-    rates: int = 1,
-) -> int:
+def entered(time: Time, paces: Sequence[float], shape: RaceShape, least: Sequence[int]) -> int:
     """Return the number of candidates, taken in the given order, for which there is time.
 
     At least half of the candidates must get their ``least`` steps in the first round. At least as
     many candidates as finalists are kept.
 
     >>> paces, least = [0.1] * 40, [60] * 40
-    >>> [entered(Time(seconds, 1, 1), paces, 3, seeds=3, least=least) for seconds in (1000, 6)]
+    >>> [entered(Time(seconds, 1, 1), paces, RaceShape(3, 3), least) for seconds in (1000, 6)]
     [27, 3]
     """
-    for count in range(len(paces), finalists, -1):
+    for count in range(len(paces), shape.finalists, -1):
         wanted = least[:count]
-        first, *_ = rounds_of(time, paces[:count], finalists, seeds=seeds, most=wanted, rates=rates)
+        first, *_ = rounds_of(time, paces[:count], shape, most=wanted)
         if 2 * sum(steps >= few for steps, few in zip(first.steps, wanted, strict=True)) >= count:
             return count
-    return min(finalists, len(paces))
+    return min(shape.finalists, len(paces))
 
 
 class CandidateState(NamedTuple):

@@ -35,6 +35,7 @@ from numtok.sweeps.race.plan import (
     Plan,
     Progress,
     RaceProgress,
+    RaceShape,
     Round,
     Time,
     Unit,
@@ -89,7 +90,7 @@ class Planning:
             "revision": REVISION,
             "seconds": self.config.seconds,
             "seeds": self.config.seeds,
-            "rates": self._tried,
+            "rates": self._shape.rates,
             "preset": self.config.preset,
             "target": self.config.target,
             "test": self.entered.test,
@@ -162,10 +163,9 @@ class Planning:
         paces, unfit, overhead = self._paced(rows[0])
         count, available = self._fitting(paces, overhead)
         measured = list(paces.items())[:count]
-        shape, rates = (finalists_of(self.config), self.config.seeds), self._tried
         paced = [pace for _, pace in measured]
         most = [self._most(entry) for entry, _ in measured]
-        *rounds, last = rounds_of(available, paced, *shape, most, rates)
+        *rounds, last = rounds_of(available, paced, self._shape, most)
         return Plan(
             candidates=[
                 Candidate(
@@ -198,8 +198,7 @@ class Planning:
         left = self.config.seconds - (time.monotonic() - self.started)
         available = Time(max(left, self.config.seconds / 2), overhead, self.side.jobs)
         least = [LEAST[unit_of(entry)] for entry in paces]
-        shape = finalists_of(self.config), self.config.seeds
-        return entered(available, list(paces.values()), *shape, least, self._tried), available
+        return entered(available, list(paces.values()), self._shape, least), available
 
     def _paced(self, rows: int | None) -> tuple[dict[Entrant, float], dict[str, str], float]:
         """Return the seconds per step of the first candidates that can be trained, the reasons why
@@ -213,12 +212,10 @@ class Planning:
         paces: dict[Entrant, float] = {}
         unfit: dict[str, str] = {}
         problem: UsageError | None = None
-        overhead = None
+        overhead = 0.0
         entries, jobs = self.entered.entries, self.side.jobs
         for done in range(0, len(entries), jobs):
-            if len(paces) >= finalists_of(self.config):
-                if overhead is None:
-                    overhead = self._overhead(next(iter(paces)), rows)
+            if len(paces) >= self._shape.finalists:
                 late = time.monotonic() - began > most
                 if late or self._fitting(paces, overhead)[0] < len(paces):
                     break
@@ -229,11 +226,11 @@ class Planning:
                     problem = problem or pace
                     unfit[entry.label] = str(pace)
                     self.progress(RaceProgress(f"{entry.label} is out: {pace}", "measuring"))
+            if paces and not overhead:
+                overhead = self._overhead(next(iter(paces)), rows)
         if not paces:
             assert problem is not None
             raise problem
-        if overhead is None:
-            overhead = self._overhead(next(iter(paces)), rows)
         again: dict[Entrant, float] = {}
         entries = list(paces)
         for done in range(0, len(entries), jobs):
@@ -251,22 +248,14 @@ class Planning:
         counts, because the first includes work that is done only once.
         """
         shortest, seconds = {unit_of(entry): 1}, 0.0
-        device, jobs = self.config.device, self.side.jobs
+        jobs = self.side.jobs
         self.progress(RaceProgress("", "measuring the overhead of a run"))
         with self.store.spool() as folder:
             for turn in range(2):
                 runs = []
                 for seed in range(turn * jobs, (turn + 1) * jobs):
-                    learn = training(
-                        self.data.of(entry),
-                        self._options(entry),
-                        self._preset(entry),
-                        self._batch(entry),
-                        device,
-                        seed=seed,
-                        **shortest,
-                    )
-                    ask = evaluating(learn.data, VALIDATION, rows, device)
+                    learn = self._training(entry, seed=seed, **shortest)
+                    ask = evaluating(learn.data, VALIDATION, rows, self.config.device)
                     runs.append(Run(index=0, table="", point={}, train=learn, eval=ask))
                 began = time.monotonic()
                 for outcome in self.engine.run(RunUnit(folder, self.side.threads), runs):
@@ -287,7 +276,7 @@ class Planning:
         if self.entered.text_preset is not None:
             return self.entered.text_preset
         chosen = _SIZES[0]
-        first = next(entry for entry in self.entered.entries if entry.table is None)
+        first = self.entered.first_text
         for size, least in zip(_SIZES[1:], _ENOUGH_ROWS, strict=True):
             if self.entered.rows[0] < least:
                 break
@@ -295,18 +284,16 @@ class Planning:
             if not isinstance(pace, float):
                 raise pace
             paces = [pace] * len(self.entered.entries)
-            shape, rates = (finalists_of(self.config), self.config.seeds), self._tried
             available = time_of(self.config, self.side)
-            most = [_ENOUGH_STEPS] * len(paces)
-            *_, last = rounds_of(available, paces, *shape, most, rates)
+            *_, last = rounds_of(available, paces, self._shape, [_ENOUGH_STEPS] * len(paces))
             if last.steps[0] < _ENOUGH_STEPS:
                 break
             chosen = size
         return chosen
 
     @property
-    def _tried(self) -> int:
-        return rates_of(self.config, self.entered.is_table)
+    def _shape(self) -> RaceShape:
+        return shape_of(self.config, self.entered.is_table)
 
     def _rates(self, entry: Entrant) -> list[float]:
         """Return the default rate of a candidate, then rates on alternating sides of it, ever
@@ -316,7 +303,7 @@ class Planning:
         if entry.table is None:
             embedder = entry.embedder or scheme_of(entry.scheme).parts[0]
             default = preset(self._size).rate_with(EMBEDDERS.build(embedder))
-        factors = [_APART ** ((k + 1) // 2 * (-1) ** (k + 1)) for k in range(self._tried)]
+        factors = [_APART ** ((k + 1) // 2 * (-1) ** (k + 1)) for k in range(self._shape.rates)]
         return [float(f"{default * factor:.3g}") for factor in factors]
 
     def _paces(
@@ -333,22 +320,21 @@ class Planning:
         share = _MEASURING * self.config.seconds * self.side.jobs / (4 * entered)
         limit = min(_LONGEST_LOOK, max(_SHORTEST_LOOK, share))
         measured = list(islice(cycle(entries), first, first + self.side.jobs))
-        data = [self.data.of(entry) for entry in measured]
+        settings = [self._training(entry, size) for entry in measured]  # texts are encoded first
         labels = "; ".join(entry.label for entry in measured)
         self.progress(RaceProgress("", f"measuring the speed of {labels}", first, len(entries)))
-        settings = [
-            training(
-                artifact,
-                self._options(entry),
-                size or self._preset(entry),
-                self._batch(entry),
-                self.config.device,
-            )
-            for entry, artifact in zip(measured, data, strict=True)
-        ]
         unit = PaceUnit(self.store.root, self.side.threads, limit)
         paces = zip(measured, self.engine.in_order(unit, settings), strict=True)
         return list(paces)[: len(entries) - first]
+
+    def _training(
+        self, entry: Entrant, size: str | None = None, **more: Any
+    ) -> train_settings.Config:
+        """Return the settings of a training run of a candidate, with the preset ``size`` or its
+        own."""
+        data, options, batch = self.data.of(entry), self._options(entry), self._batch(entry)
+        size = size or self._preset(entry)
+        return training(data, options, size, batch, self.config.device, **more)
 
     def _options(self, entry: Entrant) -> dict[str, str]:
         """Return the options of ``numtok train`` that differ between candidates."""
@@ -370,8 +356,7 @@ class Planning:
         fits = [1 << k for k in _BATCHES if (1 << k) * _STEPS_A_PASS <= self.entered.rows[0]]
         batch = max(fits, default=1 << _BATCHES[0])
         if entry.table is None:  # the first text candidate has the fewest tokens
-            first = next(each for each in self.entered.entries if each.table is None)
-            counts = self.data.of(first).manifest.counts
+            counts = self.data.of(self.entered.first_text).manifest.counts
             while batch > _FEWEST and batch * counts["tokens"] > _TOKENS * counts["rows"]:
                 batch //= 2
         return batch
@@ -431,15 +416,12 @@ def time_of(config: Config, side: Side) -> Time:
     return Time(config.seconds, 0.0, side.jobs)
 
 
-def rates_of(config: Config, is_table: bool) -> int:
-    """Return the number of learning rates that each candidate tries.
+def shape_of(config: Config, is_table: bool) -> RaceShape:
+    """Return the numbers of finalists, seeds and learning rates.
 
-    The default is 1 for tables, where no other rate was consistently better, and 2 for texts, where
-    three times the default rate is often better within a few hundred steps.
+    There are 3 finalists, or 2 in a short race. The default number of rates is 1 for tables, where
+    no other rate was consistently better, and 2 for texts, where three times the default rate is
+    often better within a few hundred steps.
     """
-    return config.rates or (1 if is_table else 2)
-
-
-def finalists_of(config: Config) -> int:
-    """Return the number of candidates in the last round: 3, or 2 in a short race."""
-    return 3 if config.seconds >= _LONG else 2
+    finalists = 3 if config.seconds >= _LONG else 2
+    return RaceShape(finalists, config.seeds, config.rates or (1 if is_table else 2))

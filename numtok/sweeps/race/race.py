@@ -22,17 +22,21 @@ from numtok.settings.race import Config as Config
 from numtok.store.engines.engine import connected
 from numtok.store.store import Store
 from numtok.sweeps.baseline_rows import command_for
-from numtok.sweeps.race.accuracy import AccuracyRow, accuracies
-from numtok.sweeps.race.baselines import race_baselines
-from numtok.sweeps.race.candidates import Verdict
-from numtok.sweeps.race.entrants import Encodings, Entered
-from numtok.sweeps.race.from_records import COLUMNS, enter_records, is_records
+from numtok.sweeps.race.candidates import COLUMNS, Verdict
+from numtok.sweeps.race.entrants import Encodings, Entered, race_baselines
+from numtok.sweeps.race.from_records import enter_records, is_records
 from numtok.sweeps.race.from_table import enter_table, is_stored_table
 from numtok.sweeps.race.from_texts import enter_texts
-from numtok.sweeps.race.leaderboard import CHEAPER, Contestant, Leaderboard
+from numtok.sweeps.race.leaderboard import (
+    CHEAPER,
+    AccuracyRow,
+    Contestant,
+    Leaderboard,
+    accuracies,
+)
 from numtok.sweeps.race.leaks import leak_notes
 from numtok.sweeps.race.plan import PLAN, Expected, Plan, Progress, RaceProgress, expected
-from numtok.sweeps.race.planning import Planning, finalists_of, rates_of, time_of
+from numtok.sweeps.race.planning import Planning, shape_of, time_of
 from numtok.sweeps.race.rounds import RoundResult, Rounds
 from numtok.sweeps.race.skill import in_fields, skill_apart
 from numtok.sweeps.race.words import FieldSummary
@@ -150,7 +154,7 @@ def _raced(
         return result
     quiet = Store(store.root, lambda note: None, any_name=True)
     data = Encodings(entered, quiet, progress)
-    baselines = race_baselines(config, entered, data, progress)
+    baselines = race_baselines(entered, data, progress)
     planning = Planning(
         config=config,
         entered=entered,
@@ -231,7 +235,7 @@ def _introduced(config: Config, side: Side, entered: Entered) -> RaceResult:
             "no scheme can take part: "
             + "; ".join(f"{verdict.scheme} {verdict.reason}" for verdict in entered.verdicts)
         )
-    shape = finalists_of(config), config.seeds, rates_of(config, entered.is_table)
+    shape = shape_of(config, entered.is_table)
     return RaceResult(
         data=list(config.inputs),
         of_table=entered.is_table,
@@ -243,7 +247,7 @@ def _introduced(config: Config, side: Side, entered: Entered) -> RaceResult:
         fields=entered.fields,
         verdicts=entered.verdicts,
         entered=[entry.label for entry in entered.entries],
-        expected=expected(time_of(config, side), len(entered.entries), *shape),
+        expected=expected(time_of(config, side), len(entered.entries), shape),
         notes=entered.notes,
     )
 

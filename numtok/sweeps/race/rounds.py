@@ -326,12 +326,4 @@ class Rounds:
             )
             for entry in self._entries
         ]
-        self.progress(
-            RaceProgress(
-                line=line,
-                doing=doing,
-                done=done,
-                total=total,
-                standings=standings,
-            )
-        )
+        self.progress(RaceProgress(line, doing, done, total, standings))

@@ -1,5 +1,7 @@
 """Descriptions, in words, of the numbers in a field."""
 
+from typing import Any
+
 import msgspec
 import numpy as np
 
@@ -44,68 +46,61 @@ class FieldSummary(msgspec.Struct, frozen=True, kw_only=True):
     distinct: int
     common: float | None
     common_share: float
-    heavy_tail: bool
+    heavy_tail: bool = False
     words: str = ""
 
-    @classmethod
-    def of_profile(cls, profile: FieldProfile) -> "FieldSummary":
+    @staticmethod
+    def of_profile(profile: FieldProfile) -> "FieldSummary":
         """Describe a field of the texts, given its profile."""
-        return _with_words(
-            cls(
-                name=profile.name,
-                numbers=profile.numbers,
-                low=profile.low,
-                high=profile.high,
-                quartiles=profile.quartiles,
-                integer=profile.integer,
-                negative=profile.negative,
-                decimals=profile.decimals_most,
-                decades=profile.decades,
-                distinct=profile.distinct,
-                common=profile.common,
-                common_share=profile.common_share,
-                heavy_tail=_is_heavy(profile.low, profile.high, profile.quartiles),
-            )
+        return _described(
+            name=profile.name,
+            numbers=profile.numbers,
+            low=profile.low,
+            high=profile.high,
+            quartiles=profile.quartiles,
+            integer=profile.integer,
+            negative=profile.negative,
+            decimals=profile.decimals_most,
+            decades=profile.decades,
+            distinct=profile.distinct,
+            common=profile.common,
+            common_share=profile.common_share,
         )
 
-    @classmethod
-    def of_column(cls, name: str, values: Floats) -> "FieldSummary":
+    @staticmethod
+    def of_column(name: str, values: Floats) -> "FieldSummary":
         """Describe a table column that has at least one value. ``values`` (float64[n]) must be
         finite."""
         different, counts = np.unique(values, return_counts=True)
         sizes = np.abs(values[values != 0])
-        low, middle, high = np.quantile(values, [0.25, 0.5, 0.75]).tolist()
-        ends, quartiles = (float(different[0]), float(different[-1])), (low, middle, high)
-        return _with_words(
-            cls(
-                name=name,
-                numbers=len(values),
-                low=ends[0],
-                high=ends[1],
-                quartiles=quartiles,
-                integer=float(np.mean(values == np.round(values))),
-                negative=float(np.mean(values < 0)),
-                decimals=None,
-                decades=float(np.log10(sizes.max() / sizes.min())) if len(sizes) else None,
-                distinct=len(different),
-                common=float(different[counts.argmax()]),
-                common_share=float(counts.max() / len(values)),
-                heavy_tail=_is_heavy(*ends, quartiles),
-            )
+        return _described(
+            name=name,
+            numbers=len(values),
+            low=float(different[0]),
+            high=float(different[-1]),
+            quartiles=tuple(np.quantile(values, [0.25, 0.5, 0.75]).tolist()),
+            integer=float(np.mean(values == np.round(values))),
+            negative=float(np.mean(values < 0)),
+            decimals=None,
+            decades=float(np.log10(sizes.max() / sizes.min())) if len(sizes) else None,
+            distinct=len(different),
+            common=float(different[counts.argmax()]),
+            common_share=float(counts.max() / len(values)),
         )
 
 
-def _is_heavy(
-    low: float | None, high: float | None, quartiles: tuple[float, float, float] | None
-) -> bool:
-    if low is None or high is None or quartiles is None:
-        return False
-    first, median, third = quartiles
-    return max(high - median, median - low) > _HEAVY * (third - first) > 0
-
-
-def _with_words(field: FieldSummary) -> FieldSummary:
+def _described(**measured: Any) -> FieldSummary:
+    """Return a summary with the given fields, and those that follow from them."""
+    plain = FieldSummary(**measured)
+    field = msgspec.structs.replace(plain, heavy_tail=_is_heavy(plain))
     return msgspec.structs.replace(field, words=_words(field))
+
+
+def _is_heavy(field: FieldSummary) -> bool:
+    if field.low is None or field.high is None or field.quartiles is None:
+        return False
+    first, median, third = field.quartiles
+    return max(field.high - median, median - field.low) > _HEAVY * (third - first) > 0
 
 
 def _words(field: FieldSummary) -> str:

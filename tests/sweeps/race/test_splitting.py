@@ -141,9 +141,3 @@ def test_a_table_with_dates_is_split_by_them(tmp_path: Path, column: str) -> Non
     result = entered(tmp_path, str(path), target="y")
     assert result.rows == (130, 24, 30)
     assert any(f"--split by={column}" in note for note in result.notes)
-
-
-def test_a_split_that_is_given_stands(tmp_path: Path) -> None:
-    path = rows(tmp_path, group=lambda k: {"year": 1900 + k})
-    result = entered(tmp_path, path, split="validation=0.3,test=0.3")
-    assert not any("by time" in note for note in result.notes)

@@ -16,9 +16,8 @@ from numtok.evaluation.comparison.experiments import ExperimentCosts, costs_of
 from numtok.evaluation.report_files import read
 from numtok.reports import REPORT
 from numtok.store.artifact import Resolve
-from numtok.sweeps.race.accuracy import AccuracyRow
 from numtok.sweeps.race.candidates import Verdict
-from numtok.sweeps.race.leaderboard import Leaderboard
+from numtok.sweeps.race.leaderboard import AccuracyRow, Leaderboard
 from numtok.sweeps.race.plan import Plan
 from numtok.sweeps.race.race import RaceResult
 from numtok.sweeps.race.rounds import RoundResult
