@@ -247,8 +247,8 @@ class Planning:
         As many runs as later are measured in parallel, in a temporary store; the second set
         counts, because the first includes work that is done only once.
         """
-        shortest, seconds = {unit_of(entry): 1}, 0.0
-        jobs = self.side.jobs
+        shortest: dict[str, Any] = {unit_of(entry): 1}
+        jobs, seconds = self.side.jobs, 0.0
         self.progress(RaceProgress("", "measuring the overhead of a run"))
         with self.store.spool() as folder:
             for turn in range(2):
