@@ -2,7 +2,7 @@
 # Compares nine encodings on five sets of short rows, and on texts with a target if REAL is set.
 #
 # REAL is a CSV of real-sets.py and TARGET its column, such as REAL=sets/molecules.csv TARGET=SOL;
-# DROP are columns to leave out. About eleven hours on two cores with JOBS=2 and NUMTOK_THREADS=1;
+# DROP are columns to leave out. About fifteen hours on two cores with JOBS=2 and NUMTOK_THREADS=1;
 # a run that was stopped goes on. SCALE=smoke tries it out. STEPS is the budget of a training, DATA
 # the data sets to compare on, and RATES the learning rates to choose from.
 set -euo pipefail

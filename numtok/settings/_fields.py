@@ -195,16 +195,19 @@ def draws() -> Any:
 
 
 def temperature() -> Any:
+    """Declare the temperature of the distribution that tokens are sampled from."""
     help = "Temperature of a decoder's tokens, with --num-samples"
     return _sampling(1.0, help, metavar="T", above=0, below=math.inf)
 
 
 def top_k() -> Any:
+    """Declare how many of the likeliest tokens are sampled from."""
     help = "Sample only from the K likeliest tokens, with --num-samples; 0 for all"
     return _sampling(0, help, metavar="K", at_least=0)
 
 
 def top_p() -> Any:
+    """Declare the total probability of the tokens that are sampled from."""
     help = "Sample only from the likeliest tokens with total probability P, with --num-samples"
     return _sampling(1.0, help, metavar="P", above=0, at_most=1)
 
