@@ -160,7 +160,7 @@ def paragraphs_of(page: str) -> Iterator[str]:
 
 
 def too_long(page: str) -> Iterator[str]:
-    """Yield each sentence and paragraph of a page that has too many words. Nobody reads comments."""
+    """Yield each sentence and paragraph of a page that has too many words, comments apart."""
     for paragraph in paragraphs_of(re.sub(r"<!-- [^\n]*? -->", "", page)):
         sentences = re.split(r"(?<=[.!?:;]) +(?=[A-Z\"(*])|(?<=[.!?]) +", paragraph)
         for kind, texts in (("paragraph", [paragraph]), ("sentence", sentences)):
