@@ -38,6 +38,7 @@ from numtok.stages.compare import Baseline, Comparison, Difference, SampleGroup,
 COLUMNS = ("kind", "label", "metric", "figure", "group", "value", "n", "low", "high", "interval",
            "deviation", "seeds", "reference", "difference", "difference_low", "difference_high",
            "better", "significant", "p")  # fmt: skip
+_MOST_SCHEMES = 3  # that the name of a baseline lists
 
 
 def print_comparison(comparison: Comparison, format: Format) -> None:
@@ -380,5 +381,11 @@ def _differing(reference: str | None, apart: Difference | None) -> dict[str, Any
 
 
 def baseline_name(baseline: Baseline) -> str:
-    """Return the name of a baseline, with the schemes that it was computed for in parentheses."""
-    return f"{baseline.name} ({', '.join(baseline.schemes)})" if baseline.schemes else baseline.name
+    """Return the name of a baseline, with the schemes that it was computed for in parentheses. Of
+    more than three, only the first two are named, because names are one column of a table."""
+    if not baseline.schemes:
+        return baseline.name
+    named, others = baseline.schemes, ""
+    if len(named) > _MOST_SCHEMES:
+        named, others = named[:2], f" and {len(named) - 2} others"
+    return f"{baseline.name} ({', '.join(named)}{others})"

@@ -13,9 +13,11 @@ import pytest
 
 from numtok.analysis.panels import fields
 from numtok.analysis.picture import BarMarks, LineMark
+from numtok.cli.output.comparison import baseline_name
 from numtok.cli.output.pages.write import _cell, html, table_rows
 from numtok.cli.output.printing import Format, Sheet
 from numtok.cli.output.race import print_race
+from numtok.stages.compare import Baseline
 from numtok.store.store import Store
 from tests.cases import case
 from tests.fakepages import (
@@ -86,6 +88,13 @@ def test_the_leaderboard_has_the_best_first_and_marks_it(tmp_path: Path) -> None
     assert heading.heading and not limit.heading
     assert limit.cells[0].text.strip() == "quantization (p1000)"
     assert not limit.best and not limit.pick
+
+
+def test_the_name_of_a_baseline_stays_short() -> None:
+    few, many = ([f"xval, head=mdn:{k}" for k in range(count)] for count in (2, 9))
+    names = [baseline_name(Baseline("quantization", schemes, {})) for schemes in ([], few, many)]
+    assert names[:2] == ["quantization", f"quantization ({few[0]}, {few[1]})"]
+    assert names[2] == f"quantization ({many[0]}, {many[1]} and 7 others)"
 
 
 def test_a_sweep_of_many_test_sets_has_tables_of_all_and_charts_of_some(tmp_path: Path) -> None:
