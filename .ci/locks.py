@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 LOCKS = ROOT / "requirements.lock", ROOT / "requirements-dev.lock"
 LICENSES = ROOT / "docs" / "LICENSES.md"
-_OLDEST = "3.11.5"  # Python
+_OLDEST = "3.11.0"  # Python
 
 
 def write_hashes(lock: Path, uv: str) -> None:
