@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from numtok.encoding.normalizers.base import NORMALIZERS
 from numtok.encoding.schemes.base import SCHEMES as EVERY_SCHEME
 from numtok.errors import UsageError
 from numtok.evaluation.published import PublishedTable, names, published
@@ -218,6 +219,7 @@ def test_what_a_table_states_is_spelt_as_reports_spell_it() -> None:
                 "objective": OBJECTIVES.build,
                 "embedder": EMBEDDERS.build,
                 "scheme": EVERY_SCHEME.build,
+                "normalize": NORMALIZERS.build,
             }
             assert set(table.row_setup) <= set(table.rows)
             for stated in (table.setup, *table.row_setup.values()):
