@@ -28,6 +28,8 @@ _METHODS = {  # of intervals, and how a table names them
 }
 _COMPARED = ("exact-match", "median-relative-error", "r2")
 _INTERVAL = ("figure", "low", "high")
+_SKILL = ("skill", "skill_low", "skill_high")
+_OVER = ("over_baseline", "over_low", "over_high")
 _WIDE = "---\nhide: [toc]\n---\n\n"  # leaves the space of the table of contents to a page's tables
 _GOOD = 5  # an encoding is good at a data set where at most 4 others are better
 _BAD = 0.05  # highest skill of an encoding that is bad at a data set
@@ -165,19 +167,13 @@ def race_choices() -> Table:
             "test rows": f"{int(model['test']):,}",
             "chosen model": model["candidate"],
             "seconds": f"{float(model['seconds']):.0f}",
-            "its skill": _decimals(model, "skill", "skill"),
+            "its skill": _rounded(model, *_SKILL, decimals=2),
             "best baseline": best["candidate"],
-            "skill of the baseline": _decimals(best, "skill", "skill"),
-            "model over baseline": _decimals(model, "over_baseline", "over"),
+            "skill of the baseline": _rounded(best, *_SKILL, decimals=2),
+            "model over baseline": _rounded(model, *_OVER, decimals=2),
         }
         rows.append(cells)
     return Table(list(rows[0]), [list(cells.values()) for cells in rows])
-
-
-def _decimals(row: dict[str, str], value: str, ends: str) -> str:
-    names = (value, f"{ends}_low", f"{ends}_high")
-    shown, low, high = (f"{float(row[name]):.2f}" for name in names)
-    return spread_of(shown, low, high, "")
 
 
 def coverage(order: str) -> Table:
@@ -223,8 +219,8 @@ def fair_comparison(data: str) -> Table:
     return Table(["encoding", *columns], [cells for _, cells in rows])
 
 
-def _rounded(line: dict[str, str], *columns: str) -> str:
-    value, low, high = (line[name] and f"{float(line[name]):.3f}" for name in columns)
+def _rounded(line: dict[str, str], *columns: str, decimals: int = 3) -> str:
+    value, low, high = (line[name] and f"{float(line[name]):.{decimals}f}" for name in columns)
     return spread_of(value, low, high, "")
 
 

@@ -188,7 +188,7 @@ class Time(NamedTuple):
     to its training, and the number of parallel runs."""
 
     seconds: float
-    beside: float
+    overhead: float
     jobs: int
 
     def training(self, runs: Sequence[int]) -> float:
@@ -199,7 +199,7 @@ class Time(NamedTuple):
         """
         total = self.seconds * self.jobs
         evaluations = sum(runs) + _FURTHER * runs[-1]
-        return max(0.5, _SAFE - evaluations * self.beside / total) * total
+        return max(0.5, _SAFE - evaluations * self.overhead / total) * total
 
 
 def seconds_of(time: Time, sizes: Sequence[int], shape: RaceShape) -> list[float]:
@@ -208,7 +208,7 @@ def seconds_of(time: Time, sizes: Sequence[int], shape: RaceShape) -> list[float
     The last round gets half of the training time, and the others share the rest equally. A run of
     the last round is at least as long as a run of the round before it.
 
-    >>> seconds_of(Time(1200, beside=3, jobs=1), [18, 6, 3], RaceShape(3, seeds=2))
+    >>> seconds_of(Time(1200, overhead=3, jobs=1), [18, 6, 3], RaceShape(3, seeds=2))
     [13.25, 39.75, 79.5]
     """
     runs = _runs_of(sizes, shape.seeds, shape.rates)
