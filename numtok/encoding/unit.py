@@ -261,7 +261,8 @@ class EncodeUnit:
                 rejected.write(batch.rejected)
                 twins.add(row_hashes(texts, spans, targets), splits)
                 encoded = codec.encode(texts, spans, targets.answers)
-                unread.merge(count_unread(texts.data, texts.rows, spans.starts, spans.ends))
+                found = texts.data, texts.rows, spans.starts, spans.ends
+                unread.merge(count_unread(*found, unread.still_sampled))
                 numbers += len(encoded.numbers)
                 tokens += len(encoded.tokens)
                 outcomes.update(names_of(encoded.outcomes))

@@ -79,7 +79,7 @@ class _Sample(NamedTuple):
         return _Reading(spans, spans.numerals().values)
 
     def unread(self, spans: Spans) -> int:
-        return count_unread(self.data, self.rows, spans.starts, spans.ends).unread
+        return count_unread(self.data, self.rows, spans.starts, spans.ends, 0).unread
 
 
 def policy_for(text: str) -> NumeralPolicy | None:

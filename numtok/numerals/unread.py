@@ -20,7 +20,8 @@ from numtok.numerals._identifiers import other_digit_at
 from numtok.numerals.scan import is_digit_byte
 
 UNREAD = "unread_digits"  # the fact of encoded data that holds :class:`UnreadDigits`
-SAMPLED = 1000  # number of runs of unread digits per column whose shapes are counted
+SAMPLED = 1000  # number of runs of unread digits whose shapes are counted
+_LATER = 50  # number of runs per column whose shapes are counted once SAMPLED is reached
 KEPT_SHAPES = 64  # shapes kept per unit of rows
 SHOWN_SHAPES = 3
 _NEAR = 48  # bytes on each side of a digit that are searched for its word
@@ -71,6 +72,14 @@ class UnreadDigits(msgspec.Struct, forbid_unknown_fields=True):
         self.unread += other.unread
         for shape, words in other.shapes.items():
             self.shapes[shape] = self.shapes.get(shape, 0) + words
+
+    @property
+    def still_sampled(self) -> int:
+        """Number of runs of unread digits to sample from the next column.
+
+        Finding a word takes a microsecond, so a large input cannot afford many per column.
+        """
+        return max(_LATER, SAMPLED - sum(self.shapes.values()))
 
     def commonest(self, most: int = KEPT_SHAPES) -> "UnreadDigits":
         """Return the counts with at most ``most`` shapes, the most frequent ones, in descending
@@ -139,7 +148,9 @@ def unread_words(
     return _words(data, rows, offsets[: counts[2]])
 
 
-def count_unread(data: UInt8s, rows: Int32s, starts: Int32s, ends: Int32s) -> UnreadDigits:
+def count_unread(
+    data: UInt8s, rows: Int32s, starts: Int32s, ends: Int32s, sampled: int = SAMPLED
+) -> UnreadDigits:
     """Return counts of all digits in a column of texts, and of the digits that are not part of any
     number.
 
@@ -147,8 +158,10 @@ def count_unread(data: UInt8s, rows: Int32s, starts: Int32s, ends: Int32s) -> Un
         The texts, in the layout of :func:`numtok.numerals.scan.scan`.
     starts, ends
         int32[numbers]: start and end of each number in the texts, as found by that function.
+    sampled
+        Number of runs of unread digits, from the start, whose shapes are counted.
     """
-    offsets = np.empty(SAMPLED, np.int32)
+    offsets = np.empty(sampled, np.int32)
     counts = np.zeros(3, np.int64)
     _count(data, rows, starts, ends, offsets, counts)
     digits, unread, runs = counts.tolist()

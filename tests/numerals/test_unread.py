@@ -7,7 +7,7 @@ import numpy as np
 from numtok.encoding.texts import Texts
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.reading import read_text
-from numtok.numerals.unread import KEPT_SHAPES, UnreadDigits, count_unread
+from numtok.numerals.unread import KEPT_SHAPES, SAMPLED, UnreadDigits, count_unread
 from tests.cases import each
 from tests.numerals.test_golden import scanned
 
@@ -17,10 +17,10 @@ MIXED = [
 ]
 
 
-def counted(texts: list[str], policy: str = "default") -> UnreadDigits:
+def counted(texts: list[str], policy: str = "default", sampled: int = SAMPLED) -> UnreadDigits:
     column = Texts.of(texts)
     starts, ends, *_ = column.find(NumeralPolicy.parse(policy))
-    return count_unread(*column, starts, ends)
+    return count_unread(*column, starts, ends, sampled)
 
 
 @each("policy", ["default", "xval"])
@@ -35,6 +35,15 @@ def test_all_digits_are_counted_and_those_that_no_number_holds(policy: str) -> N
 def test_words_are_counted_once_by_their_shape() -> None:
     found = counted(["T36.8 T40.1 Ca2", "9c01ab7 120e4500-9b1d-4c2e-8a77-001122334455"])
     assert found.shapes == {"T0.0": 2, "Ca0": 1, "a hash": 1, "a UUID": 1}
+
+
+def test_later_columns_count_all_digits_but_sample_few_words() -> None:
+    unread = UnreadDigits()
+    for texts in (["T1 7"] * 2 * SAMPLED, ["K2 7"] * 2 * SAMPLED):
+        unread.merge(counted(texts, sampled=unread.still_sampled))
+    assert (unread.digits, unread.unread) == (8 * SAMPLED, 4 * SAMPLED)
+    assert unread.shapes["T0"] == SAMPLED
+    assert 0 < unread.shapes["K0"] < SAMPLED / 10
 
 
 @each(

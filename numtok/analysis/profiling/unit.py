@@ -201,7 +201,8 @@ class Counting:
     ) -> None:
         """Add the numbers in a batch of rows to the statistics. ``ids`` are the row ids."""
         counted = self.counted
-        counted.unread.merge(count_unread(texts.data, texts.rows, spans.starts, spans.ends))
+        found = texts.data, texts.rows, spans.starts, spans.ends
+        counted.unread.merge(count_unread(*found, counted.unread.still_sampled))
         counted.notations += count_notations(texts, spans)
         nodes = counted.fields.assign(texts, spans)
         if len(targets.spans):
