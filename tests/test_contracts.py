@@ -88,10 +88,6 @@ def test_the_command_tells_of_each_check(numtok: Shell) -> None:
     }  # fmt: skip
 
 
-def test_the_check_of_schemes_is_the_same(numtok: Shell) -> None:
-    assert numtok("check", "scheme", "xval").out == numtok("schemes", "--check", "xval").out
-
-
 def test_what_does_not_exist_is_an_error_of_one_line(numtok: Shell, says: Says) -> None:
     for command, parts in {
         ("haed", "mdn"): ["unknown kind 'haed'", "'head'?"],

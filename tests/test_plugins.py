@@ -84,7 +84,7 @@ def folder_with(tmp_path: Path, **schemes: str) -> Path:
 
 
 def results_of(checks: str) -> list[str]:
-    """What ``schemes --check --json`` says of each check."""
+    """What ``check scheme --json`` says of each check."""
     return [row["result"] for row in json.loads(checks)["rows"]]
 
 
@@ -165,7 +165,7 @@ def test_a_scheme_that_nobody_has_seen_is_encoded_by_workers(
         lines = [json.dumps({"text": text}) + "\n" for text in texts]
         (tmp_path / f"{name}.jsonl.gz").write_bytes(gzip.compress("".join(lines).encode()))
 
-    checked = numtok("schemes", "--check", scheme, "--json")
+    checked = numtok("check", "scheme", scheme, "--json")
     assert (checked.code, set(results_of(checked.out))) == (0, {"ok"}), checked.out
     made = {}
     for workers in processes:
@@ -197,7 +197,7 @@ def test_a_plugin_that_breaks_the_contract_is_a_negative_verdict(
     tmp_path: Path, plugins: Path, numtok: Shell, says: Says
 ) -> None:
     folder_with(tmp_path, mine=WHOLE.replace("0%7 8%11", "1%7 8%11"))
-    ran = numtok("schemes", "--check", "mine", "--json")
+    ran = numtok("check", "scheme", "mine", "--json")
     assert ran.code == 1
     says(ran.err, "numtok: scheme contract not met: mine (1 check)")
     rows = {row["check"]: row for row in json.loads(ran.out)["rows"]}

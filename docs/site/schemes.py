@@ -87,7 +87,7 @@ def page(name: str) -> str:
     parts.append(f"## Good at, bad at\n\n{standings(name)}")
     parts.append(
         f"## Use it\n\n```sh\nnumtok schemes {name}\nnumtok explain {EXAMPLE} --scheme {name}\n"
-        f"numtok encode --scheme {name} DATA\nnumtok schemes --check {name}\n```"
+        f"numtok encode --scheme {name} DATA\nnumtok check scheme {name}\n```"
     )
     return "\n\n".join(parts) + "\n"
 

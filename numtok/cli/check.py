@@ -1,10 +1,12 @@
 """``numtok check``: run the contract suites on registry parts and plugins."""
 
+from collections import Counter
 from typing import Annotated
 
 import typer
 
-from numtok.cli.output.printing import Format
+from numtok.cli.output.printing import Format, counted, print_table
+from numtok.errors import NegativeVerdict
 
 
 def command(
@@ -24,6 +26,15 @@ def command(
 
     Example: numtok check head mdn:5
     """
-    from numtok.cli.output.checks import print_checks
+    from numtok.contracts import check_spec
 
-    print_checks(kind, names, format)
+    found = [(spec, result) for spec in names for result in check_spec(kind, spec)]
+    rows = [
+        (spec, result.name, "ok" if result.passed else "BROKEN", result.message)
+        for spec, result in found
+    ]
+    broken = Counter(spec for spec, result in found if not result.passed)
+    print_table("contract suite", (kind, "check", "result", "message"), rows, format)
+    if broken:
+        what = ", ".join(f"{spec} ({counted(count, 'check')})" for spec, count in broken.items())
+        raise NegativeVerdict(f"{kind} contract not met: {what}. The table lists the failed checks")

@@ -18,17 +18,12 @@ def command(
     names: Annotated[
         bool, typer.Option("--names", help="Print only the names, one per line")
     ] = False,
-    check: Annotated[
-        list[str] | None,
-        typer.Option(metavar="SPEC", help="Scheme to run the contract suite on; repeatable"),
-    ] = None,
     format: Format = Format.TABLE,
 ) -> None:
     """List all number encodings (schemes).
 
     For each scheme, shows an example, tokens per number, range, precision and paper. With NAME,
     prints the page of one scheme: its settings, an example, and its default embedder and head.
-
 
     Example: numtok schemes p1000
     """
@@ -37,11 +32,6 @@ def command(
     if names:
         for one in SCHEMES:
             typer.echo(one)
-        return
-    if check:
-        from numtok.cli.output.checks import print_checks
-
-        print_checks("scheme", check, format)
         return
     if name is not None:
         _print_page(name, format)

@@ -286,14 +286,14 @@ def test_the_table_of_schemes_fits_80_columns(numtok: Shell) -> None:
     assert numtok("schemes", "--names").out.split() == list(SCHEMES)
 
 
-def test_schemes_checks_a_scheme(numtok: Shell, says: Says) -> None:
-    ran = numtok("schemes", "--check", "xval", "--json")
+def test_check_checks_a_scheme(numtok: Shell, says: Says) -> None:
+    ran = numtok("check", "scheme", "xval", "--json")
     assert (ran.code, ran.err) == (0, "")
     rows = json.loads(ran.out)["rows"]
     assert len(rows) > 5
     assert {(row["scheme"], row["result"]) for row in rows} == {("xval", "ok")}
     told = "numtok: unknown scheme 'p11'. Did you mean 'p10'?"
-    says.refused(numtok("schemes", "--check", "p11"), 2, *told)
+    says.refused(numtok("check", "scheme", "p11"), 2, *told)
 
 
 @pytest.mark.parametrize("name", [*SCHEMES, "p10,digits=5"])

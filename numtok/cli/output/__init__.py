@@ -2,7 +2,6 @@
 
 printing.py    Sheet, and functions that print sheets, JSON and REFs
 figures.py     formatting of numbers
-checks.py      results of contract suites
 comparison.py  comparisons
 demo.py        the leaderboard of the demo
 drawing.py     tables on a terminal, drawn as laid out

@@ -431,7 +431,7 @@ def test_a_path_may_have_commas_and_a_given_tokenizer_is_checked(
 ) -> None:
     path = given_tokenizer(tmp_path / "a,b.json")
     assert isinstance(scheme_of(f"bpe,file={path}"), BpeScheme)
-    ran = numtok("schemes", "--check", f"bpe,file={path}")
+    ran = numtok("check", "scheme", f"bpe,file={path}")
     assert ran.code == 0 and "BROKEN" not in ran.out
 
 
