@@ -3,6 +3,7 @@
 import csv
 import io
 import math
+import re
 import statistics
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
@@ -27,6 +28,7 @@ _METHODS = {  # of intervals, and how a table names them
     **{name: name for name in ("mean", "median", "linear", "boosted", "tfidf", "boosted-text")},
 }
 _COMPARED = ("exact-match", "median-relative-error", "r2")
+_FAIR = sorted(path.stem for path in (RESULTS / "fair-comparison").glob("*.csv"))
 _INTERVAL = ("figure", "low", "high")
 _SKILL = ("skill", "skill_low", "skill_high")
 _OVER = ("over_baseline", "over_low", "over_high")
@@ -200,16 +202,9 @@ def _mean_of_splits(values: list[float]) -> str:
 
 def fair_comparison(data: str) -> Table:
     """Return the comparison of encodings on a data set that ``numtok sweep --format csv`` printed,
-    best first. Models without an objective in their name learn the answer alone; names in
-    parentheses are baselines."""
-    found: dict[str, dict[str, dict[str, str]]] = {}
-    for line in _read(f"fair-comparison/{data}.csv"):
-        if line["kind"] == "experiment":
-            found.setdefault(_with_objective(line["label"]), {})[line["metric"]] = line
-        elif line["kind"] == "baseline" and not line["label"].startswith("quantization"):
-            found.setdefault(f"({line['label']})", {})[line["metric"]] = line
+    best first."""
     rows = []
-    for label, lines in found.items():
+    for label, lines in _fair_results(data).items():
         skill = lines["field-skill"]
         cells = [_rounded(skill, "difference", "difference_low", "difference_high")]
         cells += [_rounded(lines[one], *_INTERVAL) if one in lines else "" for one in _COMPARED]
@@ -217,6 +212,34 @@ def fair_comparison(data: str) -> Table:
     rows.sort(key=lambda row: -row[0])
     columns = ["skill", "minus the best", "exact", "median relative error", "R2"]
     return Table(["encoding", *columns], [cells for _, cells in rows])
+
+
+def fair_across(metric: str) -> Table:
+    """Return a metric of all encodings on all data sets of the fair comparison, the best in the
+    mean first."""
+    cells: dict[str, dict[str, str]] = {}
+    means: dict[str, list[float]] = {}
+    for data in _FAIR:
+        for label, lines in _fair_results(data).items():
+            if metric in lines:
+                name = re.sub(r"(?<=^rt),whole=\d+,decimals=\d+", "", label)  # sized to each set
+                cells.setdefault(name, {})[data] = _rounded(lines[metric], *_INTERVAL)
+                means.setdefault(name, []).append(float(lines[metric]["figure"]))
+    ordered = sorted(cells, key=lambda name: -statistics.mean(means[name]))
+    rows = [[name, *(cells[name].get(data, "") for data in _FAIR)] for name in ordered]
+    return Table(["encoding", *_FAIR], rows)
+
+
+def _fair_results(data: str) -> dict[str, dict[str, dict[str, str]]]:
+    """Return the lines of each encoding on a data set, by metric. Models without an objective in
+    their name learn the answer alone; names in parentheses are baselines."""
+    found: dict[str, dict[str, dict[str, str]]] = {}
+    for line in _read(f"fair-comparison/{data}.csv"):
+        if line["kind"] == "experiment":
+            found.setdefault(_with_objective(line["label"]), {})[line["metric"]] = line
+        elif line["kind"] == "baseline" and not line["label"].startswith("quantization"):
+            found.setdefault(f"({line['label']})", {})[line["metric"]] = line
+    return found
 
 
 def _rounded(line: dict[str, str], *columns: str, decimals: int = 3) -> str:
@@ -261,8 +284,7 @@ DERIVED: dict[str, Callable[[], Table]] = {
     "race-choices": race_choices,
     "coverage-random": partial(coverage, "random"),
     "coverage-time": partial(coverage, "time"),
-    **{
-        f"fair-{path.stem}": partial(fair_comparison, path.stem)
-        for path in sorted((RESULTS / "fair-comparison").glob("*.csv"))
-    },
+    "fair-skill": partial(fair_across, "field-skill"),
+    "fair-exact": partial(fair_across, "exact-match"),
+    **{f"fair-{data}": partial(fair_comparison, data) for data in _FAIR},
 }
