@@ -6,16 +6,15 @@ UsageError.
 """
 
 import json as library
-import math
 import tomllib
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from numtok import files
 from numtok.errors import StoreError, UsageError, file_not_found
-from numtok.stored_json import levels
+from numtok.stored_json import finite, levels
 
 LARGEST = 4 << 20  # bytes; hand-written files have a few thousand
 DEEPEST = 32  # levels of nested lists and tables
@@ -45,13 +44,12 @@ def toml(content: bytes, shown: str, parse_float: Callable[[str], Any] = float) 
     UsageError if the content is invalid; ``shown`` is the name of the file in the message.
     """
 
-    def finite(text: str) -> Any:
-        if not math.isfinite(float(text)):
-            raise ValueError(f"{text} is not a finite number")
+    def parsed(text: str) -> Any:
+        finite(text)
         return parse_float(text)
 
     try:
-        document = tomllib.loads(content.decode("utf-8-sig"), parse_float=finite)
+        document = tomllib.loads(content.decode("utf-8-sig"), parse_float=parsed)
     except ValueError as error:  # invalid TOML or UTF-8, or a number that is not finite
         # The parser's message may have several lines.
         raise UsageError(f"{shown} cannot be read: {' '.join(str(error).split())}") from error
@@ -67,7 +65,7 @@ def json(content: bytes, shown: str) -> Any:
     Raises UsageError if the content is invalid; ``shown`` is the name of the file in the message.
     """
     try:
-        document = library.loads(content, parse_constant=_refuse_constant)
+        document = library.loads(content, parse_constant=finite, parse_float=finite)
     except ValueError as error:
         raise UsageError(f"{shown} is not JSON ({error})") from None
     except RecursionError:
@@ -92,7 +90,3 @@ def _too_deep(shown: str) -> UsageError:
     return UsageError(
         f"{shown} is nested too deeply. Use at most {DEEPEST} levels of lists and tables"
     )
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON number")

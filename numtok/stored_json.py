@@ -168,7 +168,7 @@ def loads(data: bytes) -> Value:
     Numbers must be finite and nesting is limited. Raises ValueError with the reason.
     """
     try:
-        value = json.loads(data, parse_constant=_finite, parse_float=_finite)
+        value = json.loads(data, parse_constant=finite, parse_float=finite)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     except ValueError as error:
@@ -220,7 +220,8 @@ def _saying_why() -> Iterator[None]:
         raise ValueError("it is nested too deeply") from None
 
 
-def _finite(text: str) -> float:
+def finite(text: str) -> float:
+    """Return the value of a number. Raises ValueError if float64 cannot hold it."""
     if not math.isfinite(value := float(text)):
         raise ValueError(f"{text} is not a finite float64 number")
     return value

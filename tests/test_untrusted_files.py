@@ -363,6 +363,11 @@ def test_numbers_are_finite(tmp_path: Path) -> None:
             with case(what, number):
                 (tmp_path / "x").write_text(f"store = {number}")
                 refused(partial(NAMED[what], tmp_path / "x"), UsageError, "cannot be read")
+    for what in ["tokenizer.json", "bpe"]:
+        for number in ["NaN", "-Infinity", "1e999"]:
+            with case(what, number):
+                (tmp_path / "x").write_text(f"[{number}]")
+                refused(partial(NAMED[what], tmp_path / "x"), UsageError, "is not JSON", number)
 
 
 def test_phases_have_lengths_that_can_be_added(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from docs.site.text import first_sentence, prose, table
 from numtok.cli import main
 from numtok.cli._help import PANELS
 from numtok.cli._options import COLUMNS, Kind
-from numtok.declaration import Setting, settings_in
+from numtok.declaration import Setting
 from numtok.plugins import registries
 from numtok.registry import registry_in
 from numtok.sweeps.stage_table import SETTINGS
@@ -154,14 +154,3 @@ def parts_page(folder: str) -> str:
 def _metric_row(name: str) -> tuple[str, ...]:
     kind = Kind("metrics", name).kind
     return f"`{name}`", kind.measures, first_sentence(prose(kind.__doc__ or "")), kind.better
-
-
-def settings_without_help() -> list[str]:
-    """Return the settings of commands and parts that have no help."""
-    return [
-        f"{folder}/{name}: {setting}"
-        for folder in registries()
-        for name in _names(folder)
-        for setting, one in settings_in(Kind(folder, name).kind).items()
-        if not one.help
-    ]

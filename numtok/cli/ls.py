@@ -34,11 +34,13 @@ def command(
 
     Example: numtok ls model 'era5-*' --json
     """
-    artifacts = [
+    found = [
         artifact
         for artifact in open_store(context).artifacts()
         if not patterns or _matches(artifact, patterns)
     ]
+    made = {artifact.path: _made(artifact) for artifact in found}
+    artifacts = sorted(found, key=lambda artifact: -made[artifact.path])
     rows = [(one.kind, one.ref, *_sizes(one, context.obj.note)) for one in artifacts]
     title = counted(len(rows), "artifact")
     if format is not Format.TABLE:
@@ -46,12 +48,9 @@ def command(
         return
     short = _short_versions(artifacts)
     now = time.time()
-    ages = [now - _made(artifact) for artifact in artifacts]
     shown = [
-        (kind, f"{artifact.name}@{short[artifact.version]}", age(seconds), count, size)
-        for seconds, artifact, (kind, _, count, _, size) in sorted(
-            zip(ages, artifacts, rows, strict=True), key=lambda entry: entry[0]
-        )
+        (kind, f"{one.name}@{short[one.version]}", age(now - made[one.path]), count, size)
+        for one, (kind, _, count, _, size) in zip(artifacts, rows, strict=True)
     ]
     print_table(title, ("kind", "ref", "age", "rows", "size"), shown)
     if shown:

@@ -103,8 +103,11 @@ def _defaults(context: typer.Context, config: Config) -> dict[str, Any]:
     """Return the tables of numtok.toml, keyed by parameter names instead of option names."""
     commands: dict[str, Any] = getattr(context.command, "commands")  # noqa: B009 (typer's group)
     defaults: dict[str, Any] = {}
+    given: dict[str, str] = {}
     for given_name, table in config.commands.items():
         name = _current(given_name, f"[{given_name}] in {FILE}", "[{name}]")
+        if (other := given.setdefault(name, given_name)) != given_name:
+            raise UsageError(f"{FILE}: [{other}] and [{given_name}] set the same command. Keep one")
         if name not in commands:
             raise unknown(f"table in {FILE}", name, [*_names(), "plugins"])
         parameters = {

@@ -351,8 +351,9 @@ def cells(scheme: Scheme, tokens: NDArray[np.integer[Any]]) -> tuple[Floats, Flo
 
 def is_contiguous(scheme: Scheme) -> bool:
     """Return whether the numbers with a common token prefix always form an interval in this
-    scheme."""
-    return isinstance(scheme, GridScheme) and scheme.contiguous
+    scheme. They do not if each number is encoded as several copies, of which the majority
+    counts."""
+    return isinstance(scheme, GridScheme) and scheme.contiguous and scheme.repeat == 1
 
 
 def ascending(scheme: Scheme, prefix: tuple[int, ...]) -> Ints | None:
@@ -360,8 +361,7 @@ def ascending(scheme: Scheme, prefix: tuple[int, ...]) -> Ints | None:
     their numbers. NaN comes last.
 
     This order allows the cumulative distribution function and its inverse to be computed exactly,
-    one token at a time. Returns None if the scheme is not contiguous or encodes each number as
-    several copies.
+    one token at a time. Returns None if the scheme is not contiguous.
 
     >>> ascending(SCHEMES.build("nd,base=4"), (3,))
     array([0, 1, 2, 3])

@@ -70,18 +70,17 @@ def splits(artifact: Artifact) -> dict[str, list[Path]]:
     return shards
 
 
-def check_split(artifact: Artifact, split: str, hint: str = "") -> None:
-    """Raise UsageError if an artifact has no split with this name. ``hint`` is added to the error
-    message."""
+def check_split(artifact: Artifact, split: str) -> None:
+    """Raise UsageError if an artifact has no split with this name."""
     existing = splits(artifact)
     if split not in existing:
-        if list(existing) == [TRAIN]:
-            hint = hint or "Create splits: numtok encode --split validation=0.1,test=0.1"
+        create = "Create splits: numtok encode --split validation=0.1,test=0.1"
+        hint = create if list(existing) == [TRAIN] else ""
         raise unknown(f"split of {artifact.ref}", split, existing, hint)
 
 
 def read_split(
-    artifact: Artifact, split: str, hint: str = "", spill: Callable[[], Path] | None = None
+    artifact: Artifact, split: str, spill: Callable[[], Path] | None = None
 ) -> EncodedSplit:
     """Read all rows of a split. Raises UsageError if no split has this name.
 
@@ -89,7 +88,7 @@ def read_split(
         Function that returns a folder for memory-mapped files. It is called only if the split is
         too large for memory.
     """
-    check_split(artifact, split, hint)
+    check_split(artifact, split)
     shards, ids = splits(artifact)[split], _ids(artifact)
     too_large = spill is not None and bytes_of(shards, ids) > _MEMORY * memory()
     return EncodedSplit.read(shards, ids, spill() if spill and too_large else None)

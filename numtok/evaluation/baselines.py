@@ -36,12 +36,12 @@ Baselines that also read words are in ``text_baselines``.
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.arrays import Bools, Floats, Ints
+from numtok.arrays import Floats, Ints
 from numtok.config import threads
 from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
@@ -52,7 +52,6 @@ from numtok.evaluation.seen_values import nearest
 from numtok.evaluation.target_features import (
     AnchoredRows,
     NotFitted,
-    TargetFeatures,
     target_features,
 )
 
@@ -113,60 +112,50 @@ def baselines(
     yield "nearest", nearest(train, names, samples.numbers[queries.numbers])
 
 
+class FittedBaselines(NamedTuple):
+    """Predictions of baselines that were fitted to the train split.
+
+    values
+        Predictions float64[a] of each baseline for the queried numbers, keyed by the baseline's
+        name; NaN for targets to which nothing is fitted.
+    notes
+        Sentences on missing predictions, and on training rows that are not used.
+    """
+
+    values: Mapping[str, Floats]
+    notes: list[str]
+
+
 def fitted_baselines(
     train: AnchoredRows, samples: AnchoredRows, queries: Queries
-) -> Iterator[tuple[str, Floats]]:
-    """Fit each baseline in :func:`fits` to the train split, and yield its name and its predictions
-    for the queried numbers, float64[a].
-
-    Predictions are NaN for the targets that :func:`not_fitted` reports. A baseline without any
-    prediction is omitted.
-    """
+) -> FittedBaselines:
+    """Fit each baseline in :func:`fits` to the train split, and predict the queried numbers. A
+    baseline without any prediction is omitted."""
     names = target_names(samples.samples, queries)
     predictions = np.full((len(fits()), len(names)), np.nan)
-    for _, has_name, built in _by_target(train, samples, queries):
-        if isinstance(built, TargetFeatures):
-            for index, fit in enumerate(fits().values()):
-                predictions[index, has_name] = fit(built.x, built.y, built.others[0])
-    for baseline, values in zip(fits(), predictions, strict=True):
-        if not np.isnan(values).all():
-            yield baseline, values
-
-
-def not_fitted(train: AnchoredRows, samples: AnchoredRows, queries: Queries) -> Iterator[str]:
-    """Yield a sentence for each reason why predictions of :func:`fitted_baselines` are missing."""
-    yield from not_installed()
-    if _in_turn(queries):
-        yield (
+    notes = list(not_installed())
+    in_turn = bool((queries.targets < 0).any())
+    if in_turn:  # each number would need its own fit
+        notes.append(
             "Baselines 'linear', 'boosted', 'tfidf' and 'boosted-text' are not fitted: some rows "
             "have no targets, so every number is predicted in turn."
         )
-    for name, _, built in _by_target(train, samples, queries):
-        if isinstance(built, NotFitted):
-            yield f"{_FITS} are not fitted for target {name!r}: {built.reason}."
+    for name in () if in_turn else np.unique(names):
+        has_name = names == name
+        features = target_features(train, name, (samples, queries.targets[has_name]))
+        if isinstance(features, NotFitted):
+            notes.append(f"{_FITS} are not fitted for target {name!r}: {features.reason}.")
+            continue
+        for index, fit in enumerate(fits().values()):
+            predictions[index, has_name] = fit(features.x, features.y, features.others[0])
+    found = zip(fits(), predictions, strict=True)
+    return FittedBaselines({name: each for name, each in found if not np.isnan(each).all()}, notes)
 
 
 def not_installed() -> Iterator[str]:
     """Yield a note if the baseline ``boosted`` is missing because scikit-learn is not installed."""
     if "boosted" not in fits():
         yield "Baseline 'boosted' is not fitted: scikit-learn is not installed."
-
-
-def _by_target(
-    train: AnchoredRows, samples: AnchoredRows, queries: Queries
-) -> Iterator[tuple[str, Bools, TargetFeatures | NotFitted]]:
-    """Yield each target name, a mask bool[a] of the numbers with that name, and their features.
-
-    Yields nothing if numbers are predicted in turn, because each would need its own fit.
-    """
-    names = target_names(samples.samples, queries)
-    for name in () if _in_turn(queries) else np.unique(names):
-        has_name = names == name
-        yield name, has_name, target_features(train, name, (samples, queries.targets[has_name]))
-
-
-def _in_turn(queries: Queries) -> bool:
-    return bool((queries.targets < 0).any())
 
 
 def _by_place(train: EncodedSplit, samples: EncodedSplit, queries: Queries) -> Floats:

@@ -7,7 +7,7 @@ notes. :func:`report_of` builds a report from them.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -57,14 +57,6 @@ class ReportMetrics:
         return list(map(METRICS.build, self.overall))
 
 
-class Subject(NamedTuple):
-    """Model, data and split that a report is about."""
-
-    model: Artifact
-    data: Artifact
-    split: str
-
-
 class Evaluator(Protocol):
     """Base of evaluations, which compute the contents of a report from a loaded model and the rows
     of a split.
@@ -99,17 +91,19 @@ class Evaluator(Protocol):
 
 
 def report_of(
-    subject: Subject,
     evaluator: Evaluator,
     table: "pa.Table",
     *,
+    model: Artifact,
+    data: Artifact,
+    split: str,
     more: Sequence[Metric],
     progress: Progress,
     calibration: CalibrationReport | str | None,
-    with_baselines: bool = True,
+    with_baselines: bool,
 ) -> tuple[Report, "pa.Table"]:
-    """Build the report about ``subject`` from ``table``, the predictions of ``evaluator``. Also
-    return the table that is stored in predictions.parquet, which has the intervals and the
+    """Build the report about a model on a split from ``table``, the predictions of ``evaluator``.
+    Also return the table that is stored in predictions.parquet, which has the intervals and the
     predictions of baselines as further columns.
 
     ``more`` contains the metrics added by ``--metric``. ``calibration`` is the report that
@@ -120,14 +114,14 @@ def report_of(
     kinds, means = evaluator.metrics, evaluator.train_means
     calibrated = calibration if isinstance(calibration, CalibrationReport) else None
     if calibrated is not None:
-        table = calibrated.with_intervals(table, means, subject.model.ref)
+        table = calibrated.with_intervals(table, means, model.ref)
     scores = score(
         table,
         means,
         defaults=kinds.defaults,
         few=list(map(METRICS.build, kinds.in_groups)),
         more=more,
-        ref=subject.model.ref,
+        ref=model.ref,
         progress=progress,
     )
     answers = list(evaluator.baselines(scores, progress)) if with_baselines else []
@@ -146,10 +140,10 @@ def report_of(
     elif calibration is not None:
         notes.append(f"No prediction intervals: {calibration}.")
     report = Report(
-        model=subject.model.ref,
-        name=subject.model.name,
-        data=subject.data.ref,
-        split=subject.split,
+        model=model.ref,
+        name=model.name,
+        data=data.ref,
+        split=split,
         **fields,
         train_mean=means.overall,
         metrics=scores.metrics,
@@ -160,7 +154,7 @@ def report_of(
         notes=notes,
         target_means=dict(means.of_target),
         **of_baselines._asdict(),
-        training_data=subject.model.made_from(ENCODED, TABLE).where,
+        training_data=model.made_from(ENCODED, TABLE).where,
     )
     return report, with_values(table, columns) if columns else table
 

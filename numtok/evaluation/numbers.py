@@ -1,6 +1,6 @@
 """Evaluation of models that predict numbers."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -11,13 +11,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
-from numtok.arrays import Floats
 from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.schemes.base import Failure, splits_numbers
 from numtok.encoding.splits import learnt_data, learnt_values, read_learnt
 from numtok.errors import DataError
-from numtok.evaluation.baselines import baselines, fitted_baselines, not_fitted, target_means
+from numtok.evaluation.baselines import (
+    FittedBaselines,
+    baselines,
+    fitted_baselines,
+    target_means,
+)
 from numtok.evaluation.devices import Done, Note
 from numtok.evaluation.evaluation import (
     EvaluatedSplit,
@@ -32,7 +36,7 @@ from numtok.evaluation.rows import Rows
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores, number_baselines
 from numtok.evaluation.seen_values import outside
 from numtok.evaluation.target_features import AnchoredRows, fitted_rows
-from numtok.evaluation.text_baselines import TextBaselines, text_baselines
+from numtok.evaluation.text_baselines import text_baselines
 from numtok.models.heads.base import CalibratedReader, Calibration
 from numtok.registry import spec_of
 from numtok.reports import FIELD, Figures
@@ -202,20 +206,18 @@ class NumberEvaluation(TextEvaluation):
             fill=self.predictor.options.fill,
             field_means=None if self.fields is None else self.fields.means,
         )
-        fitted: Iterable[tuple[str, Floats]] = ()
-        if self.fitting is not None:
-            fitted = chain(
-                fitted_baselines(*self.fitting, self.asked),
-                self._of_texts.values.items(),
-            )
-        scored = ((name, values[finite]) for name, values in chain(unfitted, fitted))
+        every = chain(unfitted, self._fitted.values.items())
+        scored = ((name, values[finite]) for name, values in every)
         return number_baselines(scores, scored, self.samples.floors)
 
     @cached_property
-    def _of_texts(self) -> TextBaselines:
-        """Baselines that read words. Only available if the training data are."""
-        assert self.fitting is not None
-        return text_baselines(*self.fitting, self.asked)
+    def _fitted(self) -> FittedBaselines:
+        """Baselines that read numbers or words; none if the training data are not available."""
+        if self.fitting is None:
+            return FittedBaselines({}, [])
+        numbers = fitted_baselines(*self.fitting, self.asked)
+        words = text_baselines(*self.fitting, self.asked)
+        return FittedBaselines({**numbers.values, **words.values}, numbers.notes + words.notes)
 
     def _decoding(self) -> dict[str, Any]:
         options = self.predictor.options
@@ -291,9 +293,7 @@ class NumberEvaluation(TextEvaluation):
                     f"Baseline {name!r} lacks predictions for some numbers: its metrics cover only "
                     f"the other {covered:,}."
                 )
-        if self.fitting is not None:
-            yield from not_fitted(*self.fitting, self.asked)
-            yield from self._of_texts.notes
+        yield from self._fitted.notes
         if self.train is None:
             yield (
                 "The training data are not available, so the baselines median, nearest, linear, "

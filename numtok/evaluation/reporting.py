@@ -8,7 +8,7 @@ from numtok.declaration import command_line
 from numtok.encoding.splits import learnt_data
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.devices import devices
-from numtok.evaluation.evaluation import Subject, report_of
+from numtok.evaluation.evaluation import report_of
 from numtok.evaluation.intervals import MOST_ROWS, USED, CalibrationReport, calibration_split
 from numtok.evaluation.report_files import publish, write_predictions
 from numtok.evaluation.resolved import ResolvedEvaluation
@@ -57,11 +57,12 @@ def made_report(
             started = time.monotonic()
             table = evaluator.predictions(partial(progress, "predicting"), store.note)
             timing = {"eval_seconds": time.monotonic() - started, "devices": pool.count}
-        subject = Subject(model, data, config.split)
         report, table = report_of(
-            subject,
             evaluator,
             table,
+            model=model,
+            data=data,
+            split=config.split,
             more=resolved.metrics,
             progress=progress,
             calibration=calibration,

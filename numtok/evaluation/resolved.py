@@ -183,7 +183,9 @@ def resolve(
     or the data and a text model have different encodings.
     """
     device = device_of(config.device)
+    metrics = list(map(METRICS.build, config.metrics))
     if isinstance(file, TableModelFile):
+        check_measures(metrics, "numbers", model.ref)
         options = TableOptions.of(config)
         config = replace(
             config, model=model.ref, data=data.ref, point=options.point, device=device.type
@@ -193,7 +195,7 @@ def resolve(
             model=model,
             data=data,
             device=device,
-            metrics=list(map(METRICS.build, config.metrics)),
+            metrics=metrics,
             file=file,
             options=options,
         )
@@ -201,7 +203,6 @@ def resolve(
     if config.split not in splits(data):
         read_split(data, config.split)  # raises with the names of the splits
     mode = prediction_mode(config, model, file)
-    metrics = list(map(METRICS.build, config.metrics))
     check_measures(metrics, mode.measures, model.ref)
     if config.compile:
         check_compiler()

@@ -22,7 +22,6 @@ from numtok.evaluation.baselines import (
     digest_of,
     fits,
     fitted_baselines,
-    not_fitted,
     not_installed,
     remembered,
     tree_threads,
@@ -215,8 +214,9 @@ class _Fitting(NamedTuple):
             )
         )
         if any(_wanted(name, names) for name in fits()):
-            predictions |= dict(fitted_baselines(self.train, part, queries))
-            notes += not_fitted(self.train, part, queries)
+            fitted = fitted_baselines(self.train, part, queries)
+            predictions |= fitted.values
+            notes += fitted.notes
         if any(_wanted(name, names) for name in TEXT_BASELINES):
             of_texts = text_baselines(self.train, part, queries)
             predictions |= of_texts.values

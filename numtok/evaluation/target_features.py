@@ -1,6 +1,6 @@
 """Features for fitted baselines: the other numbers in each target's row, one per anchored field.
 
-Anchored fields are explained in ``fields_fields``. A feature is NaN if the row lacks the
+Anchored fields are explained in ``fields.anchored_fields``. A feature is NaN if the row lacks the
 number or the number is infinite. If rows have several targets with the same name, the features are
 instead the numbers between a target and the target before it.
 """

@@ -20,7 +20,7 @@ import numpy as np
 
 from numtok.arrays import Bools, Floats, Ints
 from numtok.encoding.dataset import clustered
-from numtok.evaluation.baselines import boosted, remembered
+from numtok.evaluation.baselines import FittedBaselines, boosted, remembered
 from numtok.evaluation.queries import Queries, target_names
 from numtok.evaluation.ridge import Ridge, tuned_ridge
 from numtok.evaluation.rows import Rows
@@ -40,20 +40,6 @@ _MOST_TARGETS = 20_000  # of one name; a row may have several
 _HELD_BACK = 0.2  # fraction of the training rows that chooses strength and scale
 _MOST_FITS = 4  # that are remembered; each has up to 100,000 terms
 _fits: dict[bytes, "_Fits | None"] = {}  # by a digest of their inputs
-
-
-class TextBaselines(NamedTuple):
-    """Predictions of the baselines that read words.
-
-    values
-        Predictions float64[a] of each baseline for the queried numbers, keyed by the baseline's
-        name; NaN for targets to which nothing is fitted.
-    notes
-        Sentences on missing predictions, and on training rows that are not used.
-    """
-
-    values: Mapping[str, Floats]
-    notes: list[str]
 
 
 class _Training(NamedTuple):
@@ -105,17 +91,17 @@ class _Fits(NamedTuple):
         }
 
 
-def text_baselines(train: AnchoredRows, queried: AnchoredRows, queries: Queries) -> TextBaselines:
+def text_baselines(train: AnchoredRows, queried: AnchoredRows, queries: Queries) -> FittedBaselines:
     """Fit the baselines to the selected rows of the train split, and predict the queried numbers.
 
-    Nothing is fitted if some queried numbers are not targets (see ``baselines.not_fitted``). Recent
-    fits are cached, because the models of a sweep are compared with the same ones, and each report
-    predicts a second split, which calibrates intervals.
+    Nothing is fitted if some queried numbers are not targets; ``fitted_baselines`` notes that.
+    Recent fits are cached, because the models of a sweep are compared with the same ones, and each
+    report predicts a second split, which calibrates intervals.
     """
     if (queries.targets < 0).any():
-        return TextBaselines({}, [])
+        return FittedBaselines({}, [])
     if find_spec("sklearn") is None:
-        return TextBaselines({}, [f"{_NAMES} are not fitted: scikit-learn is not installed."])
+        return FittedBaselines({}, [f"{_NAMES} are not fitted: scikit-learn is not installed."])
     rows, texts = sampled(train.rows)
     samples = queried.rows.samples
     names = target_names(samples, queries)
@@ -151,7 +137,7 @@ def text_baselines(train: AnchoredRows, queried: AnchoredRows, queries: Queries)
         of_all = f"{len(texts):,} of {len(train.rows.chosen):,}"
         notes.append(f"{_NAMES} are fitted to {of_all} training rows.")
     fitted = {name: found for name, found in values.items() if not np.isnan(found).all()}
-    return TextBaselines(fitted, notes)
+    return FittedBaselines(fitted, notes)
 
 
 def _training(rows: Rows, name: str) -> _Training | NotFitted:

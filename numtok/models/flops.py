@@ -109,9 +109,9 @@ class ModelFlops:
 
 def regressor_flops(model: Regressor, rows: int) -> int:
     """Return the number of operations in a table model's forward pass over ``rows`` rows."""
-    hollow, settings = _hollow(model), model.settings
-    trunk = counted(hollow.trunk, torch.zeros(1, settings.inputs))
-    return rows * (trunk + value_flops(model.head, hollow.reader, settings.trunk.width))
+    hollow = _hollow(model)
+    trunk = counted(hollow.trunk, torch.zeros(1, model.inputs))
+    return rows * (trunk + value_flops(model.head, hollow.reader, model.width))
 
 
 def counted(run: Callable[..., object], *arguments: Any) -> int:

@@ -15,12 +15,9 @@ from numtok.arrays import Floats, Int32s, Ints, UInt8s, UInt64s
 from numtok.kernel_types import boolean, float64, int32, int64, reads, uint8, uint64, void, writes
 from numtok.kernels import Intrinsic, byte_at, inlined, kernel, leading_zeros
 from numtok.numerals._eight import digits_end, eight_digits, value_of_digits
-from numtok.numerals.literals import Significands, value_of
+from numtok.numerals.literals import EXPONENT_LIMIT, Significands, value_of
 
 _SMALLEST, _LARGEST = -342, 308  # smaller powers of ten give 0, larger ones infinity
-# Same as in literals.py, but repeated here: cached kernels do not detect changes of constants in
-# other files.
-_EXPONENT_LIMIT = 10**9
 _MOST_DIGITS = 18  # digits that fit into an int64 mantissa
 
 
@@ -146,8 +143,8 @@ def _exponent_at(data, i, end):  # type: ignore[no-untyped-def]
             i += 1
         while i < end and _digit(byte_at(data, i)) < 10:
             exponent = exponent * 10 + np.int64(_digit(byte_at(data, i)))
-            if exponent > _EXPONENT_LIMIT:
-                exponent = np.int64(_EXPONENT_LIMIT)
+            if exponent > EXPONENT_LIMIT:
+                exponent = np.int64(EXPONENT_LIMIT)
             i += 1
         if negative:
             exponent = -exponent

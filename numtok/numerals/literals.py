@@ -18,7 +18,7 @@ from numtok.errors import UsageError
 
 # Written exponents are clipped to this. No text has enough digits before the exponent to compensate
 # for a larger one.
-_EXPONENT_LIMIT = 10**9
+EXPONENT_LIMIT = 10**9
 _EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
 DIGITS_OF_FLOAT32 = 7  # significant digits that a float32 keeps
 MOST_DIGITS = 15  # float64 distinguishes all numbers of this many decimal digits
@@ -52,8 +52,8 @@ def _digits_and_power(literal: str) -> tuple[str, int]:
     plain = literal.removesuffix("%").replace(",", "").replace("\u2212", "-").lower()
     digits, _, exponent = plain.partition("e")
     power = Decimal(exponent or 0)  # int() refuses more than 4300 digits
-    if abs(power) > _EXPONENT_LIMIT:
-        power = Decimal(_EXPONENT_LIMIT).copy_sign(power)
+    if abs(power) > EXPONENT_LIMIT:
+        power = Decimal(EXPONENT_LIMIT).copy_sign(power)
     return digits, int(power) - 2 * percent
 
 

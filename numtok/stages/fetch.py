@@ -132,7 +132,7 @@ def _fetched(
 ) -> Result:
     """Make one table, or one set of texts, or return the existing one."""
     started = time.monotonic()
-    settings = _settings(config, source, origin.key)
+    settings = _settings(source, origin.key)
     kind, rule = TABLE, None
     if isinstance(source, TextSource):
         kind, rule = DATA, None if source.shares is None else SplitRule.parse(source.shares)
@@ -160,9 +160,7 @@ def _fetched(
         return Result(artifact.ref, artifact, made=True)
 
 
-def _settings(
-    config: Config, source: Source, key: Mapping[str, str | int | None]
-) -> dict[str, Any]:
+def _settings(source: Source, key: Mapping[str, str | int | None]) -> dict[str, Any]:
     """Return the settings that the version depends on, in addition to the bytes of files."""
     named = {"name": name_of(source), "revision": source.revision}
     return {"stage": "fetch", "revision": REVISION, "source": named, **key}
@@ -221,7 +219,7 @@ def _files(config: Config, origin: Origin, store: Store, progress: Progress) -> 
 def _field(config: Config, source: FieldSource, store: Store, progress: Progress) -> Result:
     started = time.monotonic()
     parents = [_parent(root, paths) for root, paths in source.files().items()]
-    settings = _settings(config, source, source.key)
+    settings = _settings(source, source.key)
     name = config.name or source.name
     if config.dry_run:
         version = version_of(FIELD, settings, parents)

@@ -12,7 +12,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -325,17 +325,15 @@ class Runner:
         the third. OthersLeft is raised if runs of other parts have no results yet.
     each
         Function that is called with every outcome.
-    engine
-        Engine that executes the runs; by default, the engine of ``side``.
     """
 
     root: Path
     side: Side
+    engine: Engine
     progress: Progress
     failed: list[Failed]
     part: str | None = None
     each: Callable[[RunOutcome], None] = lambda outcome: None
-    engine: Engine | None = None
 
     def __call__(self, runs: Sequence[Run]) -> dict[int, Path]:
         if not runs:
@@ -373,19 +371,15 @@ class Runner:
                 self.progress(SweepProgress(f"{label_of(run.point)}: {problem}", known, len(runs)))
         started = time.monotonic()
         work = RunUnit(self.root, self.side.threads)
-        engine = self.engine
-        with (
-            nullcontext(engine) if engine else self.side.workers(Store(self.root).spool) as workers
-        ):
-            for outcome in workers.run(work, _in_rounds(left)):
-                outcomes.append(outcome)
-                self.each(outcome)
-                _show_trace(outcome.problem)
-                done = len(outcomes)
-                seconds = (time.monotonic() - started) / (done - known) * (len(runs) - done)
-                failure = f": {outcome.problem}" if outcome.problem else ""
-                label = label_of(outcome.run.point)
-                self.progress(SweepProgress(f"{label}{failure}", done, len(runs), seconds))
+        for outcome in self.engine.run(work, _in_rounds(left)):
+            outcomes.append(outcome)
+            self.each(outcome)
+            _show_trace(outcome.problem)
+            done = len(outcomes)
+            seconds = (time.monotonic() - started) / (done - known) * (len(runs) - done)
+            failure = f": {outcome.problem}" if outcome.problem else ""
+            label = label_of(outcome.run.point)
+            self.progress(SweepProgress(f"{label}{failure}", done, len(runs), seconds))
         for run, _, problem in outcomes:
             if problem is not None:
                 self.failed.append(Failed(label_of(run.point), problem))

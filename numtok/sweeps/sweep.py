@@ -130,14 +130,18 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
 def _swept(sweep: Sweep, side: Side, part: str | None, store: Store, progress: Progress) -> Result:
     failed: list[Failed] = []
     runs = list(_runs(sweep, side.engine, store, progress, failed))
-    runner = Runner(root=store.root, side=side, progress=progress, failed=failed, part=part)
     choices: list[Choice] = []
     try:
-        if sweep.select is not None:
-            runs, choices = Selection(
-                sweep=sweep, select=sweep.select, evaluate=runner, store=store, failed=failed
-            ).choose(runs)
-        reports = runner(runs)
+        with side.workers(store.spool) as engine:
+            runner = Runner(
+                root=store.root, side=side, progress=progress, failed=failed, part=part,
+                engine=engine,
+            )  # fmt: skip
+            if sweep.select is not None:
+                runs, choices = Selection(
+                    sweep=sweep, select=sweep.select, evaluate=runner, store=store, failed=failed
+                ).choose(runs)
+            reports = runner(runs)
     except OthersLeft as waiting:
         return Result(sweep.select, [], [], [], failed, left=waiting.count)
     progress(SweepProgress("comparing"))
@@ -155,7 +159,7 @@ def _swept(sweep: Sweep, side: Side, part: str | None, store: Store, progress: P
             failed.append(Failed(label, error))
     over_data = averages(sweep, runs, reports, [table.comparison for table in tables])
     better = tables[0].comparison.metrics if tables else {}
-    ranked = ranks(over_data, better) if over_data else None
+    ranked = ranks(over_data, better, len(tables)) if over_data else None
     return Result(sweep.select, choices, tables, over_data, failed, ranks=ranked)
 
 
@@ -290,13 +294,12 @@ def averages(
     ]
 
 
-def ranks(ways: Sequence[Average], better: Mapping[str, str]) -> Ranking | None:
+def ranks(ways: Sequence[Average], better: Mapping[str, str], count: int) -> Ranking | None:
     """Rank the combinations by the first metric for which ``better`` is "higher" or "lower". Return
-    None unless at least two combinations have a value on all data sets."""
+    None unless at least two combinations have a value on all ``count`` data sets."""
     from scipy.stats import rankdata, studentized_range  # takes half a second
 
     metric = next((metric for metric, which in better.items() if which != "neither"), None)
-    count = max((len(way.each) for way in ways), default=0)
     if metric is None:
         return None
     by_label = {way.label: [on.get(metric) for on in way.each] for way in ways}

@@ -20,7 +20,6 @@ from numtok.training.checkpoint import checking_checkpoint, read_steps, write_st
 from numtok.training.device import MatmulRate, peak_memory, wait
 from numtok.training.examples import SplitExamples
 from numtok.training.log import Line, Watch, event_file
-from numtok.training.ranks import ALONE, Ranks
 from numtok.training.resolved_texts import ResolvedTexts
 from numtok.training.run import TrainingRun
 from numtok.training.trainer import WHOLE_STEP, DeviceBatch, Trainer, TrainerState
@@ -207,7 +206,7 @@ class Training:
         trainer = new_trainer(self.resolved, self.settings, ENDLESS)
         seconds = 60 * amount
         limit = min(5.0, 0.1 * seconds)
-        pace = seconds_per_step(trainer, self.train, limit, self.resolved.execution.ranks)
+        pace = seconds_per_step(trainer, self.train, limit)
         return max(1, int(seconds / pace))
 
     def _loop(self, trainer: Trainer, watch: Watch) -> None:
@@ -216,9 +215,9 @@ class Training:
         if self.validation:
             batches = self.validation.validation_batch_count
             validate_every = max(1, steps // _VALIDATIONS, _STEPS_PER_LOOK * batches)
-        clock, workers = _Clock(self, trainer), self.resolved.execution.batch_workers
+        clock, workers = _Clock(self, trainer), self.resolved.config.batch_workers
         answers = self.validation.answers() if self.validation else None
-        every = self.resolved.execution.checkpoint_steps
+        every = self.resolved.config.checkpoint_steps
 
         def prepared(step: int) -> DeviceBatch:
             return trainer.prepare(self.train.training_batch(step))
@@ -257,18 +256,14 @@ def new_trainer(resolved: ResolvedTexts, settings: ModelSettings, steps: int) ->
 
 
 def seconds_per_step(
-    trainer: Trainer,
-    train: SplitExamples,
-    limit: float,
-    ranks: Ranks = ALONE,
-    warm: int = _WARM_STEPS,
+    trainer: Trainer, train: SplitExamples, limit: float, warm: int = _WARM_STEPS
 ) -> float:
     """Return the number of seconds per training step, measured over about ``limit`` seconds.
 
     The first ``warm`` steps are not timed. The measurement trains the model of ``trainer``, so
     discard that model afterwards.
     """
-    started = time.monotonic()
+    started, ranks = time.monotonic(), trainer.ranks
     while trainer.step <= warm or ranks.agreed(time.monotonic() - started < limit):
         trainer.advance(train.training_batch(trainer.step))
         if trainer.step == warm:

@@ -27,12 +27,13 @@ from numtok.models.heads.base import (
     HEADS,
     CalibratedReader,
     Calibration,
+    ValueHead,
     ValueReader,
     default_point,
 )
 from numtok.models.model import Model, build_model
 from numtok.models.objectives.base import OBJECTIVES
-from numtok.models.regressor import Regressor, RegressorSettings
+from numtok.models.regressor import Regressor
 from numtok.models.settings import ModelSettings
 from numtok.models.steps import compile_passes
 from numtok.models.trunks.base import ColumnTrunk, stored_trunk
@@ -46,7 +47,6 @@ from numtok.training.model_json import (
     FORMAT,
     ModelFile,
     TableModelFile,
-    TableModelSettings,
     TextModelFile,
     Trained,
     model_path,
@@ -285,10 +285,13 @@ def read_regressor(
         raise UsageError(f"{artifact.ref} is a text model. Choose a table model")
     folds = file.trained.folds
     with artifact.naming_plugins(), naming_model(path):
-        settings = [_settings(file.settings, fold.inputs.width) for fold in folds]
+        trunk = stored_trunk(file.settings.trunk)
+        if not isinstance(trunk, ColumnTrunk):
+            raise ValueError(f"the trunk {name_of(trunk)} takes tokens, not columns")
+        head = cast(ValueHead, HEADS.from_settings(file.settings.head))
 
     def make() -> nn.ModuleDict:
-        return _of_folds(file, [*map(Regressor, settings)])
+        return _of_folds(file, [Regressor(fold.inputs.width, trunk, head) for fold in folds])
 
     with artifact.naming_plugins():
         models = load_weights(path, msgspec.to_builtins(file.settings), make).to(device).eval()
@@ -310,13 +313,6 @@ def read_regressor(
             fit=fold.fit,
         )
     return LoadedRegressor(artifact, file, fitted)
-
-
-def _settings(settings: TableModelSettings, inputs: int) -> RegressorSettings:
-    trunk = stored_trunk(settings.trunk)
-    if not isinstance(trunk, ColumnTrunk):
-        raise ValueError(f"the trunk {name_of(trunk)} takes tokens, not columns")
-    return RegressorSettings(inputs, trunk, settings.head)
 
 
 def _of_folds(file: TableModelFile, models: Sequence[Regressor]) -> nn.ModuleDict:

@@ -337,8 +337,6 @@ def _execution(config: Config, device: torch.device, ranks: Ranks) -> Execution:
         accumulate=config.accumulate,
         recompute=config.recompute,
         compiled=config.compile,
-        batch_workers=config.batch_workers,
-        checkpoint_steps=config.checkpoint_steps,
         ranks=ranks,
         shard=config.shard,
     )

@@ -20,7 +20,7 @@ from numtok.encoding.schemes.base import is_exact
 from numtok.encoding.splits import learnt_values, longest_of, read_split, splits
 from numtok.errors import DataError
 from numtok.models.embedders.base import NumberModule
-from numtok.models.heads.base import Calibration, ValueHead, learns_unit_interval
+from numtok.models.heads.base import CalibratedReader, Calibration, ValueHead, learns_unit_interval
 from numtok.models.meta import without_memory
 from numtok.models.model import Model
 from numtok.models.number_heads import calibration_of, own_scaling
@@ -299,7 +299,7 @@ def _check_learnable(objective: Objective, samples: EncodedSplit, encoded: Artif
 @torch.no_grad()
 def _calibration(model: Model, split: SplitExamples, accumulate: int, ranks: Ranks) -> Calibration:
     """Measure the constants of the head's distribution on the rows of a split."""
-    if model.value_head is None:
+    if not isinstance(model.value_head, CalibratedReader):
         return {}
     measured = []
     model.eval()
@@ -309,7 +309,8 @@ def _calibration(model: Model, split: SplitExamples, accumulate: int, ranks: Ran
             inputs = model.given(example)
             parameters.append(model.value_head(inputs.saying(model.states_of(inputs)).float()))
             values.append(model.head_values(example.number_values, example.number_raw))
-        measured.append((torch.cat(parameters), np.concatenate(values)))
+        # On the host, because the ranks have different devices.
+        measured.append((torch.cat(parameters).cpu(), np.concatenate(values)))
     # Restore the order of the batches, at which the ranks took turns.
     turns = zip_longest(*ranks.gathered(measured))
     batches = [batch for turn in turns for batch in turn if batch is not None]

@@ -32,9 +32,9 @@ from numtok.models.heads.base import (
     tiled,
 )
 from numtok.models.precision import widened, widest
-from numtok.models.regressor import Regressor, RegressorSettings
+from numtok.models.regressor import Regressor
 from numtok.models.trunks.base import ColumnTrunk
-from numtok.registry import settings_of, spec_of
+from numtok.registry import spec_of
 from numtok.seeds import generator, seed_of
 from numtok.settings.train import Config
 from numtok.stored_json import Natural
@@ -403,7 +403,7 @@ class Preparation:
             validation_x = inputs.of(validation[0])
             validation_values = scaling.forward(validation[1])
         torch.manual_seed(seed_of(recipe.seed, "init"))
-        model = Regressor(RegressorSettings(inputs.width, trunk, settings_of(head)))
+        model = Regressor(inputs.width, trunk, head)
         validation_rows = TableRows(validation_x, head.targets(validation_values))
         fitting = TableLearner(
             model, TableRows(x, head.targets(values)), validation_rows, recipe, device

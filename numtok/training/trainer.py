@@ -99,10 +99,6 @@ class Execution:
         True to save memory by recomputing the hidden states of each block in the backward pass.
     compiled
         True to let PyTorch compile losses and gradients, which makes the first steps take minutes.
-    batch_workers
-        Number of threads that prepare batches ahead of time.
-    checkpoint_steps
-        Number of steps between checkpoints; None to write one per minute.
     ranks
         Processes that each train on a part of every batch.
     shard
@@ -114,8 +110,6 @@ class Execution:
     accumulate: int = 1
     recompute: bool = False
     compiled: bool = False
-    batch_workers: int = 0
-    checkpoint_steps: int | None = None
     ranks: Ranks = ALONE
     shard: bool = False
 

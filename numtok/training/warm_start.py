@@ -14,10 +14,9 @@ import torch
 from numtok.declaration import settings_in
 from numtok.encoding.codec import Codec
 from numtok.errors import DataError, UsageError
-from numtok.models.embedders.base import EMBEDDERS, INIT
+from numtok.models.embedders.base import INIT
 from numtok.models.model import Model
 from numtok.models.objectives.base import OBJECTIVES, Objective
-from numtok.models.places.base import PLACES
 from numtok.models.presets import Preset, TrainingDefaults, preset, shortest
 from numtok.models.pretrained.folder import PretrainedFolder
 from numtok.models.pretrained.rows import fill_rows
@@ -174,13 +173,8 @@ def copy_weights(model: Model, init: LoadedModel) -> None:
         own[name].copy_(source[name])
 
 
-def _embedder(model: Model) -> str:
-    return spec_of(EMBEDDERS.from_settings(model.settings.embedder))
-
-
 def _places(model: Model) -> str | None:
-    settings = model.settings.places
-    return None if settings is None else spec_of(PLACES.from_settings(settings))
+    return None if model.places is None else spec_of(model.places.places)
 
 
 def _shape(weight: torch.nn.Parameter | None) -> tuple[int, ...] | None:
@@ -191,7 +185,7 @@ def _used(model: Model, init: Model) -> list[tuple[str, object, object]]:
     """Return the settings that determine how weights are used, as (name, value, value in
     ``init``)."""
     used: list[tuple[str, object, object]] = [
-        ("embedder", _embedder(model), _embedder(init)),
+        ("embedder", spec_of(model.embedding), spec_of(init.embedding)),
         ("places", _places(model), _places(init)),
     ]
     if model.head is not None and init.head is not None:

@@ -124,6 +124,14 @@ def test_earlier_names_work_in_the_configuration_file(numtok: Shell) -> None:
     assert '"samples": 20' in numtok("-q", "show", made.out.strip(), "--json").out
 
 
+def test_two_names_of_a_command_in_the_configuration_file_are_refused(
+    numtok: Shell, says: Says
+) -> None:
+    Path("numtok.toml").write_text("[plot]\ntop = 3\n[figure]\nrows = 3\n")
+    told = ("numtok.toml: [plot] and [figure] set the same command", "Keep one")
+    says.refused(numtok("ls"), 2, *told)
+
+
 def test_earlier_names_work_in_sweeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     notes: list[str] = []
     monkeypatch.setattr(setting_names, "on_renamed", notes.append)

@@ -185,6 +185,8 @@ def test_ls_lists_the_newest_first_and_its_short_refs_work(
     os.utime(artifact.path / MANIFEST, (0, 0))
     rows = [line.split() for line in numtok("ls").out.splitlines()[3:]]
     assert [row[1].partition("@")[0] for row in rows] == ["child", "toy"]
+    listed = json.loads(numtok("ls", "--json").out)["rows"]
+    assert [row["ref"].partition("@")[0] for row in listed] == ["child", "toy"]
     for _, ref, *_ in rows:
         assert len(ref.partition("@")[2]) == 8
         assert numtok("show", ref).code == 0

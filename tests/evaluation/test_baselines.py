@@ -70,7 +70,8 @@ def baselines_of(
     )
     predictions = dict(built)
     if train is not None:
-        predictions |= dict(baselines.fitted_baselines(by_order(train), by_order(test), queries))
+        fitted = baselines.fitted_baselines(by_order(train), by_order(test), queries)
+        predictions |= fitted.values
     return predictions
 
 
@@ -86,7 +87,8 @@ def by_order(split: EncodedSplit) -> AnchoredRows:
 
 
 def reasons(test: EncodedSplit, train: EncodedSplit) -> list[str]:
-    return list(baselines.not_fitted(by_order(train), by_order(test), queries_of(test, False)))
+    queries = queries_of(test, False)
+    return baselines.fitted_baselines(by_order(train), by_order(test), queries).notes
 
 
 def test_values_of_a_target_that_was_not_learnt_are_none_and_those_nearby_all_numbers() -> None:

@@ -14,10 +14,11 @@ from numtok.encoding.splits import read_split
 from numtok.evaluation import rows as rows_module
 from numtok.evaluation import text_baselines as module
 from numtok.evaluation import word_features
+from numtok.evaluation.baselines import FittedBaselines
 from numtok.evaluation.fields import anchored_fields
 from numtok.evaluation.queries import queries_of
 from numtok.evaluation.rows import Rows
-from numtok.evaluation.text_baselines import TextBaselines, text_baselines
+from numtok.evaluation.text_baselines import text_baselines
 from numtok.stages import encode
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
@@ -61,7 +62,7 @@ def rows_of(data: Artifact, split: str) -> Rows:
     return Rows(data, split, samples, np.unique(samples.target_row))
 
 
-def fitted(data: Artifact) -> TextBaselines:
+def fitted(data: Artifact) -> FittedBaselines:
     parts = rows_of(data, "train"), rows_of(data, "test")
     train, test = anchored_fields(*parts)
     return text_baselines(train, test, queries_of(parts[1].samples, False))
@@ -250,7 +251,7 @@ def test_too_few_rows_and_rows_without_common_words_are_noted(tmp_path: Path) ->
 def test_numbers_in_turn_are_not_fitted(tmp_path: Path) -> None:
     rows = [{"text": f"a lamp for {at}", "split": "train"} for at in range(30)]
     rows += [{"text": "a lamp for 5", "split": "test"}]
-    assert fitted(encoded(tmp_path, rows)) == TextBaselines({}, [])
+    assert fitted(encoded(tmp_path, rows)) == FittedBaselines({}, [])
 
 
 def test_without_scikit_learn_one_note_says_so(

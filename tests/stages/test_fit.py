@@ -278,6 +278,12 @@ def test_baselines_have_the_metrics_that_were_asked_for(store: Store) -> None:
         assert figures["signed-log-r2"]["value"] is not None, name
 
 
+def test_metrics_of_labels_do_not_apply_to_tables(store: Store) -> None:
+    model = fitted(store, tiny())
+    with pytest.raises(UsageError, match="accuracy only applies to labels"):
+        evaluated(store, model, metrics=("accuracy",))
+
+
 def test_targets_outside_the_train_range_are_counted_and_said(store: Store) -> None:
     text = rows(160).replace(",test\n", ",train\n") + "0.1,0.2,red,1000,test\n0.1,0.2,red,1,test\n"
     tabled(store, "far", text)

@@ -277,9 +277,7 @@ def test_runs_on_a_cluster_have_cpus_or_a_gpu_of_their_own(
     assert on_cluster(read_sweep(tmp_path / "sweep.toml"), None, "ray", []).jobs == 1
 
 
-def test_a_run_that_cannot_be_here_may_be_on_a_node(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_cannot_be_here_may_be_on_a_node(tmp_path: Path) -> None:
     """On one that has a GPU."""
     done: list[Run] = []
 
@@ -288,12 +286,12 @@ def test_a_run_that_cannot_be_here_may_be_on_a_node(
             done.extend(units)
             return map(RunOutcome, units, [tmp_path] * len(units))
 
-    monkeypatch.setattr("numtok.sweeps.runs.cluster", lambda *_: Nodes(1))
     one = train.Config("data", device="cuda")
     run = Run(index=0, table="", point={}, train=one, eval=eval.Config("model", "data"))
     side = Side(1, 1, engine="ray", gpu=True)
     told: list[SweepProgress] = []
-    assert Runner(root=tmp_path, side=side, progress=told.append, failed=[])([run]) == {0: tmp_path}
+    runner = Runner(root=tmp_path, side=side, engine=Nodes(1), progress=told.append, failed=[])
+    assert runner([run]) == {0: tmp_path}
     assert done == [run] and [one.what for one in told] == ["1 run on test", ""]
 
 

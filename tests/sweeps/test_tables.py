@@ -169,22 +169,30 @@ def of_each(label: str, *values: float | None) -> Average:
 
 def test_ways_are_ranked_on_each_data_set() -> None:
     ways = [of_each("a", 0.9, 0.5, 0.7), of_each("b", 0.8, 0.5, 0.9), of_each("c", 0.1, 0.2, 0.3)]
-    found = ranks(ways, {"slope": "neither", "r2": "higher", "mse": "lower"})
+    found = ranks(ways, {"slope": "neither", "r2": "higher", "mse": "lower"}, 3)
     assert found is not None and (found.metric, found.data_sets) == ("r2", 3)
     means = {label: over.mean for label, over in found.ways.items()}
     assert means == {"a": 1.5, "b": 1.5, "c": 3.0}  # 1, 1.5, 2 and 2, 1.5, 1
     # Demšar (2006), Table 5: q of three classifiers at 5% is 2.343.
     assert found.apart == pytest.approx(2.343 * (3 * 4 / (6 * 3)) ** 0.5, abs=1e-3)
-    lower = ranks(ways, {"mse": "lower"})
+    lower = ranks(ways, {"mse": "lower"}, 3)
     assert lower is not None and next(iter(lower.ways)) == "c"
 
 
 def test_a_way_that_lacks_a_data_set_has_no_rank() -> None:
     ways = [of_each("a", 0.9, 0.5), of_each("b", 0.8, None), of_each("c", 0.8)]
-    assert ranks(ways, {"r2": "higher"}) is None
-    found = ranks([*ways, of_each("d", 0.1, 0.6)], {"r2": "higher"})
+    assert ranks(ways, {"r2": "higher"}, 2) is None
+    found = ranks([*ways, of_each("d", 0.1, 0.6)], {"r2": "higher"}, 2)
     assert found is not None and set(found.ways) == {"a", "d"}
-    assert ranks([], {}) is None
+    assert ranks([], {}, 0) is None
+
+
+def test_ways_on_different_data_sets_are_not_ranked() -> None:
+    ways = [
+        of_each("on the first and second", 0.9, 0.5),
+        of_each("on the second and third", 0.8, 0.4),
+    ]
+    assert ranks(ways, {"r2": "higher"}, 3) is None
 
 
 def test_a_metric_that_a_data_set_lacks_is_undefined_over_all() -> None:

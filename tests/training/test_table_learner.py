@@ -13,9 +13,9 @@ from torch import Tensor
 from numtok.encoding.normalizers.base import NORMALIZERS
 from numtok.errors import TrainingFailed, UsageError
 from numtok.models.heads.base import HEADS, ValueHead
-from numtok.models.regressor import Regressor, RegressorSettings
+from numtok.models.heads.pointwise import Pointwise
+from numtok.models.regressor import Regressor
 from numtok.models.trunks.mlp import Mlp
-from numtok.registry import settings_of
 from numtok.training.features import Features
 from numtok.training.trained_table import (
     FittedTable,
@@ -89,9 +89,9 @@ class Scripted(TableLearner):
 
 
 def scripted(script: list[float], patience: int) -> Scripted:
-    head = HEADS.build("pointwise")
+    head = Pointwise()
     torch.manual_seed(0)
-    model = Regressor(RegressorSettings(2, Mlp(1, 4), settings_of(head)))
+    model = Regressor(2, Mlp(1, 4), head)
     random = np.random.default_rng(0).standard_normal((20, 3)).astype(np.float32)
     rows = TableRows(random[:, :2], random[:, 2:])
     recipe = FittingRecipe(epochs=len(script), patience=patience, batch=8, learning_rate=0.01)

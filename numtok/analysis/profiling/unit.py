@@ -220,7 +220,7 @@ class Counting:
         rows = np.flatnonzero((codes <= counted.sampled_rows.limit) & (spans.counts > 0))
         counted.sampled_rows.add(rows, codes[rows], offsets(spans.counts), nodes)
         keys = number_keys(codes, spans)
-        self._sample(texts, spans, nodes, keys)
+        self._sample(spans, nodes, keys)
         counted.twins.add(row_hashes(texts, spans, targets), splits)
         for name, rows in splits.places():
             counted.splits[name] += len(rows)
@@ -239,9 +239,7 @@ class Counting:
         counted.text_bytes += int(texts.rows[-1] - texts.rows[0])
         counted.number_bytes += int((spans.ends - spans.starts).sum(dtype=np.int64))
 
-    def _sample(
-        self, texts: Texts, spans: Spans, nodes: NDArray[np.int32], keys: NDArray[np.uint64]
-    ) -> None:
+    def _sample(self, spans: Spans, nodes: NDArray[np.int32], keys: NDArray[np.uint64]) -> None:
         """Add numbers to the samples of their nodes, if their keys are small enough."""
         limits = np.full(len(self.counted.fields), ANYTHING)
         for node, limit in self._samples.limits.items():

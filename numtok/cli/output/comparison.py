@@ -44,16 +44,15 @@ _MOST_SCHEMES = 3  # that the name of a baseline lists
 def print_comparison(comparison: Comparison, format: Format) -> None:
     """Print a comparison on stdout. CSV has one row per value; JSON contains everything."""
     records = comparison_records(comparison)
-    room = table_width(sys.stdout) if format is Format.TABLE else None
-    print_result(format, comparison, COLUMNS, records, comparison_parts(comparison, room))
+    print_result(format, comparison, COLUMNS, records, comparison_parts(comparison, format))
 
 
-def comparison_parts(comparison: Comparison, room: int | None = None) -> Iterator[Part]:
+def comparison_parts(comparison: Comparison, format: Format) -> Iterator[Part]:
     """Yield the tables of a comparison, and sentences that explain the tables.
 
-    If the metrics do not fit side by side in ``room`` characters, each metric has its own
-    tables.
+    If the metrics do not fit side by side in the terminal, each metric has its own tables.
     """
+    room = table_width(sys.stdout) if format is Format.TABLE else None
     for part in comparison.parts:
         yield from group_sheets(comparison, part, room)
     yield list(legend(comparison))

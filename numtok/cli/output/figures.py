@@ -129,6 +129,8 @@ def interval(
     ('0.07 [0.00, 0.84]', '0.0730 [0.0004, 0.8400]')
     >>> str(interval(97.3, 95.18, 98.4, unit="%"))
     '97.3% [95.2, 98.4%]'
+    >>> str(interval(4000.0, -5e5, 6e5))
+    '4,000 [-500,000, 600,000]'
     """
     if low is None or high is None:
         return Formatted(f"{_four_digits(value)}{unit}", value)
@@ -144,15 +146,19 @@ def interval(
         texts = [compact(f"{number:.{digits}e}") for number in ends_and_value]
     else:
         texts = [_rounded(number, min(15, decimals)) for number in ends_and_value]
-        if value and not float(texts[0].replace(",", "")) and abs(value) > _NOISE * largest:
+        if value and not _parsed(texts[0]) and abs(value) > _NOISE * largest:
             # A value that rounds to 0 in a wide interval keeps two digits of its own.
             own = min(15, 1 - _exponent(value))
             small = abs(value) < _PLAIN[0]
             texts[0] = compact(f"{value:.1e}") if small else _rounded(value, own)
             for index, end in ((1, low), (2, high)):  # an end must not round past the value
-                if (float(texts[index].replace(",", "")) > float(texts[0])) == (index == 1):
+                if (_parsed(texts[index]) > _parsed(texts[0])) == (index == 1):
                     texts[index] = _rounded(end, own)
     return Formatted(f"{texts[0]}{unit}", value, (texts[1], f"{texts[2]}{unit}"))
+
+
+def _parsed(text: str) -> float:
+    return float(text.replace(",", ""))
 
 
 def difference(measured: Measured | None, metric: str, *, apart: bool) -> Formatted:

@@ -57,7 +57,7 @@ def _parts(result: Result, format: Format) -> Iterator[Part]:
     for label, comparison in result.tables:
         if label:
             yield [f"{'##' if format is Format.MD else '=='} {label}"]
-        yield from comparison_parts(comparison)
+        yield from comparison_parts(comparison, format)
     yield from averages(result)
 
 

@@ -14,7 +14,7 @@ from numtok.errors import DataError, UsageError, unknown
 SPLIT = "split"  # field with the split of each record
 
 
-def has_splits(records: Records, other: Container[str | None] = ()) -> bool:
+def has_splits(records: Records, other: Container[str | None]) -> bool:
     """Return whether records have a field ``split`` with their splits. A field among ``other`` has
     another use, such as a target."""
     return SPLIT in records.names and SPLIT not in other

@@ -18,8 +18,6 @@ from numtok.data.tasks.base import SHARES, TaskSplit
 from numtok.kernel_types import boolean, int64, reads, uint64, void, writes
 from numtok.kernels import inlined, kernel
 
-_ROUNDS = 6
-
 
 @inlined
 def mix(z):  # type: ignore[no-untyped-def]
@@ -47,8 +45,11 @@ def permuted(number, left, right, keys):  # type: ignore[no-untyped-def]
     return p, q
 
 
-def keys_of(seed: int, purpose: str, count: int = _ROUNDS) -> NDArray[np.uint64]:
-    """Return keys (uint64[count]) that depend only on the seed and the purpose."""
+def keys_of(seed: int, purpose: str, count: int = 6) -> NDArray[np.uint64]:
+    """Return keys (uint64[count]) that depend only on the seed and the purpose.
+
+    Six are enough rounds of :func:`permuted` to mix the halves.
+    """
     digest = hashlib.shake_256(f"{purpose} {seed}".encode()).digest(8 * count)
     return np.frombuffer(digest, "<u8").astype(np.uint64)
 

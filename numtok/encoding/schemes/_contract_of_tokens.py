@@ -380,8 +380,7 @@ def _badly_divided(scheme: Scheme, prefix: tuple[int, ...]) -> str:
 
 def check_prefixes(scheme: Scheme, seed: int) -> None:
     """In a contiguous scheme, the continuations of any prefix divide its interval into ascending
-    intervals without gaps. For all other schemes, and for schemes that write several copies, no
-    order is defined."""
+    intervals without gaps. For all other schemes, no order is defined."""
     name, ordered = "prefixes", ascending(scheme, ()) is not None
     if not is_contiguous(scheme):
         expect(scheme, name, "has an order", ordered, False)

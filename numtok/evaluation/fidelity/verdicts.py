@@ -52,7 +52,7 @@ SEEDED = (
 
 
 class Judgment(msgspec.Struct, frozen=True, kw_only=True):
-    """OrderingVerdict on one ordering, with the numbers it rests on.
+    """Verdict on one ordering, with the numbers it rests on.
 
     higher, lower, where
         Rows and their column, or columns (heads) and their row (a data set).

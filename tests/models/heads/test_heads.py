@@ -29,9 +29,8 @@ from numtok.models.distributions.predictive import Predictive
 from numtok.models.flops import regressor_flops
 from numtok.models.heads.base import HEADS, CalibratedReader
 from numtok.models.number_heads import calibration_of
-from numtok.models.regressor import Regressor, RegressorSettings
+from numtok.models.regressor import Regressor
 from numtok.models.trunks.mlp import Mlp
-from numtok.registry import settings_of
 from numtok.training.features import Features
 from numtok.training.trained_table import FittedTable, FittingRecipe, Preparation
 from tests.cases import each
@@ -362,7 +361,7 @@ def test_a_bounded_head_has_no_density_outside_its_range(spec: str) -> None:
 @each("spec", SPECS)
 def test_the_operations_of_a_head_are_those_that_torch_counts(spec: str) -> None:
     head = value_head(spec)
-    model = Regressor(RegressorSettings(7, Mlp(2, 16), settings_of(head)))
+    model = Regressor(7, Mlp(2, 16), head)
     learnt = torch.from_numpy(head.targets(np.full(3, 0.5)))
     counter = FlopCounterMode(display=False)
     with sdpa_kernel(SDPBackend.MATH), counter, torch.no_grad():
@@ -397,7 +396,7 @@ CODECS_OF_THE_PAPER = ["ud,base=4,exponent=4,mantissa=8", "ud", "nd,base=8,lengt
 def share(codec: str, trunk: Mlp) -> float:
     """The share of a model's parameters that its decoder of 1 layer of 32 has."""
     head = value_head(f"decoder:{codec},layers=1,heads=1,width=32")
-    total, mine = Regressor(RegressorSettings(10, trunk, settings_of(head))).parameter_counts()
+    total, mine = Regressor(10, trunk, head).parameter_counts()
     return mine / total
 
 
