@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from statistics import NormalDist
 
 import numpy as np
 
@@ -74,21 +73,22 @@ def mean_over_seeds(seeds: Sequence[Statistic], stream: int | None) -> Statistic
     return statistic
 
 
-def interval(values: Floats, level: float) -> tuple[float | None, float | None]:
-    """Return the percentile interval of ``values`` [r]. Both ends are elements of ``values``.
+LEVEL = 0.95  # of every interval
+Z = 1.959963984540054  # normal quantile of such an interval
+
+
+def interval(values: Floats) -> tuple[float | None, float | None]:
+    """Return the 95% percentile interval of ``values`` [r]. Both ends are elements of ``values``.
 
     An end is None if it is not finite. Both are None if ``values`` is empty.
     """
     if not len(values):
         return None, None
-    levels = [(1 - level) / 2, (1 + level) / 2]
+    levels = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
     # No interpolation: it is undefined between a number and infinity.
     ends = np.quantile(values, levels, method="inverted_cdf").tolist()
     low, high = (end if np.isfinite(end) else None for end in ends)
     return low, high
-
-
-Z = 1.959963984540054  # normal quantile of a 95% interval
 
 
 def share(hits: int, n: int) -> Figure:
@@ -102,12 +102,11 @@ def share(hits: int, n: int) -> Figure:
     return Figure(hits / n, *ends(hits / n, n), n) if n else Figure(None, None, None, 0)
 
 
-def ends(p: float, n: float, level: float = 0.95) -> tuple[float, float]:
-    """Return the ends of Wilson's interval for a fraction ``p`` of ``n`` samples. For a weighted
-    mean, ``n`` is the effective sample size, which need not be an integer."""
-    z = Z if level == 0.95 else NormalDist().inv_cdf((1 + level) / 2)
-    z2 = z * z / n
+def ends(p: float, n: float) -> tuple[float, float]:
+    """Return the ends of Wilson's 95% interval for a fraction ``p`` of ``n`` samples. For a
+    weighted mean, ``n`` is the effective sample size, which need not be an integer."""
+    z2 = Z * Z / n
     middle = (p + z2 / 2) / (1 + z2)
-    half = z * math.sqrt(p * (1 - p) / n + z2 / (4 * n)) / (1 + z2)
+    half = Z * math.sqrt(p * (1 - p) / n + z2 / (4 * n)) / (1 + z2)
     # At 0 and 1, rounding would leave the end slightly off.
     return 0.0 if p == 0 else max(0.0, middle - half), 1.0 if p == 1 else min(1.0, middle + half)

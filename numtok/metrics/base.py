@@ -28,7 +28,7 @@ from numtok.reports import Figure, Measures
 
 NOT_NEGATIVE, UP_TO_ONE = (0.0, math.inf), (-math.inf, 1.0)  # bounds of many metrics
 Values = Floats | Bools
-_RESAMPLES, _LEVEL = 1000, 0.95  # defaults for all intervals
+_RESAMPLES = 1000  # of all intervals
 
 # A metric that overflows or divides by zero is undefined, which is reported separately.
 _quiet = np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore")
@@ -328,10 +328,9 @@ def figures(
     answers: Predictions,
     *,
     resamples: int = _RESAMPLES,
-    level: float = _LEVEL,
 ) -> dict[str, Figure]:
-    """Return the value of each metric with a percentile bootstrap interval (Efron 1979), keyed by
-    metric spec.
+    """Return the value of each metric with a 95% percentile bootstrap interval (Efron 1979), keyed
+    by metric spec.
 
     All metrics use the same resamples. Resamples in which a metric is undefined are excluded from
     its interval. A fraction of exactly 0 or 1 gets Wilson's interval for the number of samples. The
@@ -340,7 +339,7 @@ def figures(
     >>> figures([METRICS.build("mae")], Predictions.of([1, 2, 3], [1, 2, 4]))
     {'mae': Figure(value=0.3333333333333333, low=0.0, high=1.0, n=3)}
     """
-    return figures_over_seeds(metrics, [answers], resamples=resamples, level=level)
+    return figures_over_seeds(metrics, [answers], resamples=resamples)
 
 
 @_quiet
@@ -349,7 +348,6 @@ def figures_over_seeds(
     seeds: Sequence[Predictions],
     *,
     resamples: int = _RESAMPLES,
-    level: float = _LEVEL,
 ) -> dict[str, Figure]:
     """Return the mean of each metric over the seeds of one experiment, keyed by metric spec.
 
@@ -357,34 +355,31 @@ def figures_over_seeds(
     replacement. In all other respects, intervals are computed as in :func:`figures`. A metric is
     undefined if it is undefined for any seed.
     """
-    _check(resamples, level)
+    _check(resamples)
     first = seeds[0]
     defined = [m for m in metrics if not any(m.missing(answers) for answers in seeds)]
     results = _bootstrapped(
         [mean_over_seeds([m.of_counted(seed) for seed in seeds], stream=1) for m in defined],
         first,
         resamples,
-        level,
     )
     by_spec = {
-        spec_of(metric): _counted(
-            figure, metric.counted(first), first.sample, level if metric.share else None
-        )
+        spec_of(metric): _counted(figure, metric.counted(first), first.sample, metric.share)
         for metric, (figure, _) in zip(defined, results, strict=True)
     }
     nothing = Figure(None, None, None, len(first.truth))
     return {spec_of(metric): by_spec.get(spec_of(metric), nothing) for metric in metrics}
 
 
-def _counted(figure: Figure, counted: Bools, sample: Ints | None, of_share: float | None) -> Figure:
+def _counted(figure: Figure, counted: Bools, sample: Ints | None, share: bool) -> Figure:
     """Restrict a figure to the counted rows (bool[n]). With a single sample, the figure has no
-    interval. ``of_share`` is the level of the interval if the metric is a fraction, else None."""
+    interval. ``share`` states whether the metric is a fraction."""
     n = int(counted.sum())
     drawn = n if sample is None else len(np.unique(sample[counted]))
     if drawn < 2:
         return Figure(figure.value, None, None, n)
-    if of_share is not None and figure.value in (0.0, 1.0):
-        return Figure(figure.value, *ends(figure.value, drawn, of_share), n)
+    if share and figure.value in (0.0, 1.0):
+        return Figure(figure.value, *ends(figure.value, drawn), n)
     return msgspec.structs.replace(figure, n=n)
 
 
@@ -398,11 +393,9 @@ def means(columns: Sequence[Floats], answers: Predictions, *, shares: bool = Fal
     >>> means([np.array([1.0, 0.0, 0.0])], Predictions.of([1, 2, 3], [1, 2, 4]))
     [Figure(value=0.3333333333333333, low=0.0, high=1.0, n=3)]
     """
-    results = _bootstrapped([mean(column) for column in columns], answers, _RESAMPLES, _LEVEL)
+    results = _bootstrapped([mean(column) for column in columns], answers, _RESAMPLES)
     every = np.ones(len(answers.truth), np.bool_)
-    return [
-        _counted(figure, every, answers.sample, _LEVEL if shares else None) for figure, _ in results
-    ]
+    return [_counted(figure, every, answers.sample, shares) for figure, _ in results]
 
 
 @_quiet
@@ -412,7 +405,6 @@ def paired(
     second: Sequence[Predictions],
     *,
     resamples: int = _RESAMPLES,
-    level: float = _LEVEL,
     draw_seeds: bool = False,
 ) -> PairedDifference:
     """Return the difference of a metric between two experiments: its mean over the seeds of
@@ -425,7 +417,7 @@ def paired(
     resample also draws the seeds of each experiment, so the interval includes the variation between
     seeds.
     """
-    _check(resamples, level)
+    _check(resamples)
     every = [*first, *second]
     truth = every[0].truth
     if not all(np.array_equal(answers.truth, truth) for answers in every):
@@ -447,7 +439,7 @@ def paired(
     def difference(weights: Floats) -> Floats:
         return ours(weights) - theirs(weights)
 
-    [(figure, differences)] = _bootstrapped([difference], every[0], resamples, level)
+    [(figure, differences)] = _bootstrapped([difference], every[0], resamples)
     share = None
     if figure.value is not None and metric.better != "neither" and len(differences):
         gain = differences if metric.better == "higher" else -differences
@@ -455,16 +447,13 @@ def paired(
     return PairedDifference(figure, share)
 
 
-def _check(resamples: int, level: float) -> None:
-    if resamples < 1 or not 0 < level < 1:
-        raise UsageError(
-            f"the bootstrap needs at least one resample (got {resamples}) and a level between 0 "
-            f"and 1, such as 0.95 (got {level})"
-        )
+def _check(resamples: int) -> None:
+    if resamples < 1:
+        raise UsageError(f"the bootstrap needs at least one resample (got {resamples})")
 
 
 def _bootstrapped(
-    statistics: Sequence[Statistic], answers: Predictions, resamples: int, level: float
+    statistics: Sequence[Statistic], answers: Predictions, resamples: int
 ) -> list[tuple[Figure, Floats]]:
     """Return each statistic's figure, and its replicates in the resamples where it is defined."""
     n = len(answers.truth)
@@ -472,7 +461,7 @@ def _bootstrapped(
     by_statistic = replicates(statistics, n, answers.sample, resamples, seed=0)
     defined = [values[~np.isnan(values)] for values in by_statistic]
     return [
-        (Figure(value, *interval(values, level), n), values)
+        (Figure(value, *interval(values), n), values)
         if np.isfinite(value)
         else (Figure(None, None, None, n), values)
         for value, values in zip(plain, defined, strict=True)

@@ -26,7 +26,6 @@ from numtok.evaluation.comparison.experiments import (
 )
 from numtok.evaluation.comparison.requirements import Requirement, RequirementResult
 from numtok.evaluation.comparison.seeds import (
-    LEVEL,
     FoldStatistics,
     SeedStatistics,
     bootstrapped,
@@ -368,7 +367,7 @@ def _best(metric: Metric, spreads: Sequence[Mapping[str, SeedStatistics]]) -> in
 def _difference(
     metric: Metric, first: Sequence[Predictions], second: Sequence[Predictions], p: float | None
 ) -> Difference:
-    figure, better = paired(metric, first, second, level=LEVEL)
+    figure, better = paired(metric, first, second)
     low, high = figure.low, figure.high
     significant = low is not None and high is not None and (low > 0 or high < 0)
     return Difference(

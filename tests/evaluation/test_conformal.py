@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from numtok.arrays import Floats, Ints
 from numtok.evaluation.conformal import Calibrated, Forecasts, calibrate, least, quantile
-from numtok.metrics.base import ends
 from numtok.reports import QUANTILES
 
 NORMAL = np.array([-1.645, -0.674, 0.0, 0.674, 1.645])  # quantiles at the levels QUANTILES
@@ -37,8 +37,8 @@ def simulated(seed: int, n: int, noise: str) -> tuple[Floats, Forecasts]:
 
 def within(fraction: float, n: int, level: float) -> bool:
     """Return whether ``level`` is in the 99.9% interval of a fraction of n independent rows."""
-    low, high = ends(fraction, n, 0.999)
-    return low <= level <= high
+    low, high = binomtest(round(fraction * n), n).proportion_ci(0.999)
+    return bool(low <= level <= high)
 
 
 @pytest.mark.parametrize("noise", ["normal", "cauchy"])
@@ -82,7 +82,7 @@ def test_coverage_holds_for_new_clusters_but_not_if_rows_count_alike() -> None:
         for found, each in ((by_cluster, units[known]), (by_row, np.arange(int(known.sum())))):
             calibrated = calibrate(values[known], forecasts(np.zeros(known.sum())), each, 0.9)
             found.append(hits(calibrated, values[~known], new).mean())
-    low, _ = ends(float(np.mean(by_cluster)), len(by_cluster), 0.999)
+    low, _ = binomtest(int(np.sum(by_cluster)), len(by_cluster)).proportion_ci(0.999)
     assert low <= 0.96 and np.mean(by_cluster) > 0.89
     assert abs(np.mean(by_row) - 0.9) > abs(np.mean(by_cluster) - 0.9)
 

@@ -55,7 +55,7 @@ def measured(group: Sequence[Evaluation], metric: Metric, over: str) -> SeedStat
         for evaluation in group:
             check_measures([metric], evaluation.report.measures, evaluation.ref)
         if len(group) == 1 and (stored := group[0].report.metrics.get(spec_of(metric))):
-            return seed_statistics([stored], metric.bounds, share=metric.share)
+            return seed_statistics([stored], share=metric.share)
         return bootstrapped([metric], answers_of_seeds(group))[spec_of(metric)]
     folds = [_of_folds(evaluation, metric) for evaluation in group]
     if len({len(seeds) for seeds in folds}) > 1:

@@ -10,7 +10,6 @@ from numtok.reports import QUANTILES
 
 _COLUMNS = 20  # of the histogram
 _LEVELS = np.linspace(0.05, 0.95, 19)  # central intervals
-_SURE = 0.95
 
 
 def pit_panel(answers: Predictions, title: str = "", colour: int = 0) -> Panel | None:
@@ -24,7 +23,7 @@ def pit_panel(answers: Predictions, title: str = "", colour: int = 0) -> Panel |
     counts, edges = np.histogram(pit, _COLUMNS, (0.0, 1.0))
     shares = counts / len(pit)
     level = 1 / _COLUMNS
-    low, high = ends(level, len(pit), _SURE)
+    low, high = ends(level, len(pit))
     across = np.array([0.0, 1.0])
     marks: list[Mark] = [
         Band(
@@ -72,9 +71,7 @@ def coverage(answers: Predictions) -> list[tuple[float, ...]]:
     else:
         return []
     shares = {level: float(within.mean()) for level, within in inside.items() if len(within)}
-    return [
-        (level, share, *ends(share, len(inside[level]), _SURE)) for level, share in shares.items()
-    ]
+    return [(level, share, *ends(share, len(inside[level]))) for level, share in shares.items()]
 
 
 def coverage_panel(

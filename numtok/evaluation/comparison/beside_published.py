@@ -187,10 +187,10 @@ def _measured(group: Sequence[Evaluation], column: Column) -> SeedStatistics | N
     if len(available) < len(figures):
         return None
     if column.metric in _COSTS:
-        return seed_statistics(available, (0.0, math.inf))
+        return seed_statistics(available)
     metric = METRICS.build(column.metric)
     if len(available) == 1:  # it already has a bootstrap interval
-        return seed_statistics(available, metric.bounds, share=metric.share)
+        return seed_statistics(available, share=metric.share)
     seeds = [_answers(evaluation, column) for evaluation in group]
     return bootstrapped([metric], seeds)[spec_of(metric)]
 

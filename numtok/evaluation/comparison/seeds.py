@@ -20,8 +20,6 @@ from numtok.metrics.base import Metric, Predictions, figures, figures_over_seeds
 from numtok.registry import spec_of
 from numtok.reports import Figure
 
-LEVEL = 0.95  # of every interval
-
 
 class SeedStatistics(msgspec.Struct, frozen=True, kw_only=True):
     """Statistics of a metric over seeds.
@@ -49,21 +47,14 @@ class SeedStatistics(msgspec.Struct, frozen=True, kw_only=True):
     n: int
 
 
-def seed_statistics(
-    figures: Sequence[Figure],
-    bounds: tuple[float, float] = (-math.inf, math.inf),
-    *,
-    share: bool = False,
-) -> SeedStatistics:
+def seed_statistics(figures: Sequence[Figure], *, share: bool = False) -> SeedStatistics:
     """Return the statistics of a metric, given its value for each seed. The mean is undefined if
     any value is undefined.
 
     The interval is mean +- t s / sqrt(seeds), where s is the standard deviation and t is the 97.5%
     quantile of Student's distribution with seeds - 1 degrees of freedom. For the values 1, 2 and 3,
-    it is 2 +- 4.303 * 1 / sqrt(3). It is clipped to the metric's ``bounds``. There are two
-    exceptions: a single seed keeps its own interval, and the interval of the first seed is used if
-    ``share`` is set (the metric is a fraction) and the value is 0 for every seed or 1 for every
-    seed.
+    it is 2 +- 4.303 * 1 / sqrt(3). It begins at 0 or above, because it is used for costs. A single
+    seed keeps its own interval; ``share`` states whether its metric is a fraction.
     """
     first, seeds = figures[0], len(figures)
     build = partial(SeedStatistics, seeds=seeds, n=first.n)
@@ -71,20 +62,20 @@ def seed_statistics(
     values = [figure.value for figure in figures if figure.value is not None]
     if len(values) < seeds:
         return build(value=None, **unknown)
-    low, high = first.low, first.high
-    if share and low != high and set(values) in ({0.0}, {1.0}):
-        deviation = None if seeds == 1 else 0.0
-        return build(value=values[0], low=low, high=high, deviation=deviation, interval="share")
     if seeds == 1:
-        kind = "bootstrap" if low is not None else None
-        return build(value=first.value, low=low, high=high, deviation=None, interval=kind)
+        return _with_interval(build(value=first.value, **unknown), first, share=share)
     if not all(map(math.isfinite, values)):
         return build(value=sum(values), **unknown)
     # The module statistics is exact: equal seeds give 0, and squares do not overflow.
     mean, deviation = statistics.mean(values), statistics.stdev(values)
-    half = float(stdtrit(seeds - 1, (1 + LEVEL) / 2)) * deviation / math.sqrt(seeds)
-    low, high = max(mean - half, bounds[0]), min(mean + half, bounds[1])
-    return build(value=mean, low=low, high=high, deviation=deviation, interval="seeds")
+    half = float(stdtrit(seeds - 1, 0.975)) * deviation / math.sqrt(seeds)
+    return build(
+        value=mean,
+        low=max(mean - half, 0.0),
+        high=mean + half,
+        deviation=deviation,
+        interval="seeds",
+    )
 
 
 def answers_of_seeds(evaluations: Sequence[Evaluation]) -> list[Predictions]:
@@ -104,7 +95,7 @@ def bootstrapped(
     Intervals are computed by a bootstrap over samples and seeds.
     """
     each = [figures(metrics, answers, resamples=1) for answers in seeds]
-    intervals = figures_over_seeds(metrics, seeds, level=LEVEL)
+    intervals = figures_over_seeds(metrics, seeds)
     return {
         spec_of(metric): _with_interval(
             seed_statistics([values[spec_of(metric)] for values in each]),

@@ -4,7 +4,6 @@ Validation runs a few times per training run; between two validations the metric
 linearly.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -105,9 +104,7 @@ def _of_experiment(level: Level, label: str, group: Sequence[list[Look]]) -> Tok
         level.tokens([(look.tokens, look.figures[level.key]) for look in looks]) if logged else None
         for looks in group
     ]
-    statistics = seed_statistics(
-        [Figure(value, None, None, len(group)) for value in tokens], (0.0, math.inf)
-    )
+    statistics = seed_statistics([Figure(value, None, None, len(group)) for value in tokens])
     return TokensToTarget(str(level), label, tokens if logged else None, statistics)
 
 
