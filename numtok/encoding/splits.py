@@ -113,7 +113,7 @@ def _ids_in(content: bytes, path: Path) -> TokenIds:
 
 
 def read_learnt(
-    model: Artifact, encoded: Artifact, find: Find, split: str = TRAIN
+    model: Artifact, encoded: Artifact | None, find: Find, split: str = TRAIN
 ) -> EncodedSplit | None:
     """Read a split (by default, the train split) of the data that a model was trained on.
 

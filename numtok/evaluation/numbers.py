@@ -40,7 +40,7 @@ from numtok.evaluation.text_baselines import text_baselines
 from numtok.models.heads.base import CalibratedReader, Calibration
 from numtok.registry import spec_of
 from numtok.reports import FIELD, Figures
-from numtok.store.artifact import Find
+from numtok.store.artifact import Artifact, Find
 from numtok.training.model_files import LoadedModel
 
 if TYPE_CHECKING:
@@ -89,11 +89,7 @@ class NumberEvaluation(TextEvaluation):
         loaded, encoded = evaluated.loaded, evaluated.encoded
         train = read_learnt(loaded.artifact, encoded, find)
         finite = None if train is None else int(np.isfinite(train.numbers).sum())
-        split = loaded.trained.calibrated_on
-        calibration_split = split and read_learnt(loaded.artifact, encoded, find, split)
-        calibrations = (
-            _target_calibrations(loaded, calibration_split, options) if calibration_split else {}
-        )
+        calibrations = target_calibrations(loaded, encoded, find, options)
         predictor = Predictor(loaded, evaluated.samples, options, finite, calibrations)
         if not len(predictor.asked.numbers):
             raise DataError(f"no row in {evaluated} has a number. Evaluate on rows with numbers")
@@ -301,21 +297,24 @@ class NumberEvaluation(TextEvaluation):
             )
 
 
-def _target_calibrations(
-    loaded: LoadedModel, samples: EncodedSplit, options: Options
+def target_calibrations(
+    loaded: LoadedModel, data: Artifact | None, find: Find, options: Options
 ) -> Mapping[str, Calibration]:
-    """Calibrate the head separately for each target, on predictions for a split that it was not
-    trained on. The keys are target names.
+    """Calibrate the head separately for each target, on predictions for the split that calibrated
+    it in training. The keys are target names.
 
     Training measures a single standard deviation over all numbers of the validation split. If
     targets are predicted with different accuracy, that value is wrong for each of them. The result
-    is empty for heads without calibration, and if all targets have the same name.
+    is empty for heads without calibration, if all targets have the same name, and if the training
+    data are neither ``data`` nor found by ``find``.
     """
-    reader = loaded.model.value_head
-    samples = samples.sample(_CALIBRATED)
-    several = len(set(samples.target_name.to_pylist())) > 1
-    if not isinstance(reader, CalibratedReader) or not several:
+    reader, split = loaded.model.value_head, loaded.trained.calibrated_on
+    if not isinstance(reader, CalibratedReader) or split is None:
         return {}
+    whole = read_learnt(loaded.artifact, data, find, split)
+    if whole is None or len(whole.target_name.unique()) < 2:
+        return {}
+    samples = whole.sample(_CALIBRATED)
     predictor = Predictor(loaded, samples, options)
     passes = [
         (numbers, predictor.reader.read(steps).parameters)

@@ -6,7 +6,7 @@ with ``--fill answers`` it continues the text instead. A classifier predicts the
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -33,14 +33,16 @@ from numtok.evaluation.answers import AnswerOptions, AnswerReader
 from numtok.evaluation.conformal import Calibrated, Forecasts
 from numtok.evaluation.devices import ONE, Note, devices
 from numtok.evaluation.labels import LabelOptions, LabelReader
+from numtok.evaluation.numbers import target_calibrations
 from numtok.evaluation.predict import Options, Predictor
 from numtok.evaluation.predicted_rows import GivenRow, given_rows
 from numtok.evaluation.prediction_mode import Mode, prediction_mode
+from numtok.models.heads.base import Calibration
 from numtok.numerals.literals import DIGITS_OF_FLOAT32
 from numtok.registry import spec_of
 from numtok.reports import QUANTILES, quantile_column
 from numtok.settings.predict import Config
-from numtok.store.artifact import Artifact
+from numtok.store.artifact import Artifact, Find
 from numtok.training.device import device_of
 from numtok.training.model_files import AskedModel, check_reads, read_model
 from numtok.training.model_json import TextModelFile
@@ -140,18 +142,20 @@ def predict_texts(
     rows: Iterable[Query],
     note: Note,
     *,
+    find: Find,
     calibrated: Calibrated | None = None,
 ) -> Iterator[tuple[Query, RowPrediction]]:
     """Yield each row with its prediction, in order. Rows are read in blocks.
 
-    ``file`` describes the model. Numbers have prediction intervals if ``calibrated`` is given.
+    ``file`` describes the model, and ``find`` looks up the data that it was trained on. Numbers
+    have prediction intervals if ``calibrated`` is given.
     Raises UsageError for options that do not apply to the model,
     DataError for rows that cannot be predicted (see :meth:`TextPredictor.predict`), and
     TrainingFailed if memory runs out.
     """
     device = device_of(config.device)
     with devices(config.devices, device) as these:
-        predictor = replace(TextPredictor.of(config, model, file, device), calibrated=calibrated)
+        predictor = TextPredictor.of(config, model, file, device, find, calibrated)
         waiting: deque[list[Query]] = deque()
 
         def blocks() -> Iterator[list[Query]]:
@@ -255,6 +259,7 @@ class TextPredictor:
     loaded: AskedModel
     mode: Mode
     calibrated: Calibrated | None = None
+    calibrations: Mapping[str, Calibration] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Raise UsageError for a masked model whose numbers vary in length."""
@@ -263,14 +268,27 @@ class TextPredictor:
 
     @classmethod
     def of(
-        cls, config: Config, model: Artifact, file: TextModelFile, device: torch.device
+        cls,
+        config: Config,
+        model: Artifact,
+        file: TextModelFile,
+        device: torch.device,
+        find: Find,
+        calibrated: Calibrated | None,
     ) -> "TextPredictor":
         """Load the model that ``file`` describes.
+
+        ``find`` looks up the data that the model was trained on, and ``calibrated`` calibrates
+        prediction intervals.
 
         Raises UsageError if the options in ``config`` do not apply to the model.
         """
         mode = prediction_mode(config, model, file)
-        return cls(read_model(model, device, file), mode)
+        loaded = read_model(model, device, file)
+        calibrations: Mapping[str, Calibration] = {}
+        if isinstance(mode, Options):
+            calibrations = target_calibrations(loaded, None, find, mode)
+        return cls(loaded, mode, calibrated, calibrations)
 
     def predict(self, rows: Sequence[Query], note: Note) -> list[RowPrediction]:
         """Return the prediction for each row.
@@ -352,7 +370,10 @@ class TextPredictor:
         self, samples: EncodedSplit, names: Sequence[str | None], options: Options, note: Note
     ) -> list[dict[str, Any]]:
         """Predict the numbers of all targets, whose names are None if unknown."""
-        predicted = Predictor(self.loaded, samples, options).run(lambda *_: None, note)
+        named = [name or "number" for name in names]
+        samples = replace(samples, target_name=pa.array(named, pa.string()))
+        predictor = Predictor(self.loaded, samples, options, calibrations=self.calibrations)
+        predicted = predictor.run(lambda *_: None, note)
         columns = predicted.literals.tolist(), predicted.values.tolist(), predicted.quantiles
         numbers = [
             as_number(literal, value, quantiles)

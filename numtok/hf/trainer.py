@@ -124,7 +124,8 @@ class NumberModel(nn.Module):
 
     def _states(self, rows: NumberBatch) -> Tensor:
         mask = rows.attention_mask.long()
-        output = self.model(inputs_embeds=self.embed(rows), attention_mask=mask)
+        embedded = self.embed(rows).to(getattr(self.model, "dtype", torch.float32))
+        output = self.model(inputs_embeds=embedded, attention_mask=mask)
         states = getattr(output, "last_hidden_state", None)
         if not isinstance(states, Tensor):
             raise UsageError(

@@ -6,7 +6,7 @@ from typing import Any
 
 from numtok.cli.output.score import print_scores
 from numtok.errors import DataError, UsageError
-from numtok.evaluation.answer_scores.answer_files import Answers
+from numtok.evaluation.answer_scores.answer_files import Answers, clusters_of
 from numtok.evaluation.answer_scores.scores import Scoring
 from numtok.library.arguments import as_arguments, check_type, settings_of, typed
 from numtok.library.view import Shown
@@ -104,16 +104,18 @@ def score_answers(
         raise DataError(
             f"clusters has {len(clusters):,} elements for {len(truth):,} true values. Pass one each"
         )
-    if not truth or not models:
+    if not len(truth) or not models:
         raise DataError("answers are empty. Pass at least one")
     scoring = Scoring.of(settings_of(Config, (list(models),), settings))
+    ids = list(map(str, range(len(truth))))
+    own = [] if clusters is None else [None if one is None else str(one) for one in clusters]
     scored, numbers = scoring.read(
         Answers(
-            ids=list(map(str, range(len(truth)))),
+            ids=ids,
             truths=[str(value) for value in truth],
             locations=[f"truth[{index}]" for index in range(len(truth))],
             answers=models,
-            clusters=None if clusters is None else list(map(str, clusters)),
+            clusters=clusters_of(ids, own),
         )
     )
     return Shown.of(scoring.score(scored, numbers), print_scores)

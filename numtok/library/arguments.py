@@ -16,6 +16,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
 
+from numtok.cli._options import names_in
 from numtok.declaration import Setting, in_python, key_of, settings_in
 from numtok.errors import DataError, PluginError, StoreError, TrainingFailed, UsageError, unknown
 from numtok.library.parameters import description, parameters
@@ -142,19 +143,28 @@ def settings_of(
     values |= named
     fields = {name: _value(declared[name], values[name]) for name in values if name in declared}
     of_part = {name: value for name, value in values.items() if name not in declared}
-    if of_part and not any(field.expands for field in declared.values()):
+    part = next((field for field in declared.values() if field.expands), None)
+    if of_part and part is None:
         known = [field.argument_name for field in declared.values()]
         raise unknown("setting", next(iter(of_part)), known)
-    if of_part:
-        fields[_PART_SETTINGS] = {
-            name: value if value is True else str(value)
-            for name, value in of_part.items()
-            if value not in (None, False)
-        }
+    if part is not None and part.name in fields:
+        fields[_PART_SETTINGS] = _settings_of_part(part.registry, fields[part.name], of_part)
     for name, field in declared.items():
         if name not in fields and field.required:
             raise UsageError(f"{field.argument_name} is missing: {description(settings, field)}")
     return settings(**fields)
+
+
+def _settings_of_part(folder: str, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a registered part by field, as the command line passes them."""
+    known = settings_in(names_in(folder)[name]).values() if given else ()
+    values = by_current_name(given, lambda key: key_of(known, key, as_argument=True) or key)
+    written = {True: True, False: "no"}
+    return {
+        key: written[value] if isinstance(value, bool) else str(value)
+        for key, value in values.items()
+        if value is not None
+    }
 
 
 def _in_order(declared: Mapping[str, Setting], arguments: Sequence[Any]) -> dict[str, Any]:

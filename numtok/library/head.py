@@ -139,7 +139,7 @@ class NumberHead(NumberHeads):
         losses = []
         if self._predicts_tokens:
             labels = torch.from_numpy(true.tokens.ravel() + self.codec.number_first)
-            logits = self.token_head(states.flatten(0, 1)).float()
+            logits = self.token_head(states.flatten(0, 1).float()).float()
             labels = labels.to(logits.device)
             losses.append(F.cross_entropy(logits, labels) if len(labels) else logits.sum())
         if self.value_head is not None:

@@ -82,25 +82,36 @@ class NumberLoss(nn.Module):
         return F.pad(losses_BL, (shape[1] - labels.shape[1], 0))
 
     @as_arguments()
-    def with_cross_entropy(self, logits: Tensor, labels: Tensor) -> Tensor:
+    def with_cross_entropy(
+        self, logits: Tensor, labels: Tensor, count: int | Tensor | None = None
+    ) -> Tensor:
         """Compute the complete training loss, a scalar []: the mean cross-entropy of all labels
         plus ``weight`` times the mean number loss.
 
         If ``weight`` is None, as for ``smooth``, the number loss replaces the cross-entropy of
         number tokens. Raises UsageError under the same conditions as :meth:`forward`.
+
+        Parameters
+        ----------
+        logits, labels : Tensor
+            Those of :meth:`forward`.
+        count : int or Tensor, optional
+            Number of labels in all batches of a step. Pass it if gradients are accumulated: the
+            losses of the batches then add up to that of the step.
         """
         logits, labels = self._aligned(logits, labels)
         each_K, at_K = self._losses(logits, labels)
         kept = labels.flatten()
-        count = max(1, int((kept != IGNORED).sum()))
+        own = max(1, int((kept != IGNORED).sum()))
+        share = 1.0 if count is None else own / count
         if self.weight is None:  # the number loss replaces the cross-entropy of number tokens
             kept = kept.index_fill(0, at_K.to(kept.device), IGNORED)
         entropy = F.cross_entropy(
             logits.flatten(0, 1).float(), kept, ignore_index=IGNORED, reduction="sum"
         )
         if self.weight is None:
-            return (entropy + each_K.sum()) / count
-        return entropy / count + self.weight * each_K.sum() / max(1, len(each_K))
+            return share * (entropy + each_K.sum()) / own
+        return share * (entropy / own + self.weight * each_K.sum() / max(1, len(each_K)))
 
     def _aligned(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """Check shapes and types. Return logits and labels aligned so that the logits at each

@@ -194,7 +194,7 @@ class Reader:
     def _scores(self, state: Tensor) -> tuple[Tensor, Tensor]:
         """Return the logits of the next tokens: [n, number tokens], and [n, vocabulary] with -inf
         for number tokens."""
-        scores = self.model.token_head(state).float()
+        scores = self.model.token_head(state.float()).float()
         first, own = self.codec.number_first, moved(self._own, scores.device)
         some = slice(first, first + len(own))
         numbers = scores[:, some].masked_fill(~own, -torch.inf)  # a copy, not a view

@@ -5,7 +5,7 @@ that calibrates prediction intervals, which is made if it does not exist yet.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import partial
 
 from numtok.data.reading.split_rule import TRAIN
@@ -68,7 +68,7 @@ def run(config: Config, store: Store, check: CheckApplies = no_options) -> Gener
     # Else the rows of the file are texts.
     of_records = template and config.file and has_fields(config.file, template.fields)
     calibrated = _calibrated(config, model, file, store)  # after the checks: it may take minutes
-    predict = partial(_predictions, config, model, file, note=store.note, calibrated=calibrated)
+    predict = partial(_predictions, config, model, file, store=store, calibrated=calibrated)
     if template is not None and of_records:
         yield from predict_records(str(config.file), template, predict, calibrated=calibrated)
         return
@@ -98,9 +98,9 @@ def text_predictor(
             return features.predict([FeatureQuery.of(row, recipe) for row in rows], note).rows
 
         return predict
-    predictor = TextPredictor.of(config, model, file, device_of(config.device))
     calibrated = _calibrated(config, model, file, store)
-    return replace(predictor, calibrated=calibrated).predict
+    device = device_of(config.device)
+    return TextPredictor.of(config, model, file, device, store.find, calibrated).predict
 
 
 def _predictions(
@@ -109,18 +109,22 @@ def _predictions(
     file: TextModelFile | TableModelFile,
     rows: Iterable[Query] | None,
     *,
-    note: Note,
+    store: Store,
     calibrated: Calibrated | None,
 ) -> Iterator[tuple[Query, RowPrediction]]:
     """Predict rows, or those that the settings name, from their texts."""
     if isinstance(file, TableModelFile):
         recipe = read_text_features(model.path)
         assert recipe is not None
-        return predict_features(config, model, file, recipe, rows, note=note, calibrated=calibrated)
+        return predict_features(
+            config, model, file, recipe, rows, note=store.note, calibrated=calibrated
+        )
     if rows is None:
         texts = map(Query.of_text, config.text)
         rows = texts if config.text else read_rows(str(config.file), config.text_field or TEXT)
-    return predict_texts(config, model, file, rows, note, calibrated=calibrated)
+    return predict_texts(
+        config, model, file, rows, store.note, find=store.find, calibrated=calibrated
+    )
 
 
 def _calibrated(

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numtok.cli.output.figures import amount, duration, interval, metric_cells, number, share
-from numtok.cli.output.printing import print_parts
+from numtok.cli.output.printing import Format, Sheet, print_parts
 from numtok.cli.output.report import _across, best_line, headline_metrics, skill
 from numtok.evaluation.report_files import rows_by_value
 from numtok.reports import REPORT_FILE, BestBaseline, Figure, Report
@@ -223,6 +223,11 @@ def test_csv_has_one_row_a_figure(numtok: Shell, fp15: Artifact) -> None:
 def test_markdown_has_whole_tables(numtok: Shell, xval: Artifact) -> None:
     out = numtok("report", xval.ref, "--format", "md")[1]
     assert "\nby operands\n\n| metric | 2 | 3 | 4 |\n| --- | --- | --- | --- |\n" in out
+
+
+def test_markdown_has_the_notes_of_tables(capsys: pytest.CaptureFixture[str]) -> None:
+    print_parts([Sheet("kinds", ["kind"], [["a"]], note="one\ntwo"), ["three"]], Format.MD)
+    assert capsys.readouterr().out.endswith("| a |\n\none\ntwo\n\nthree\n")
 
 
 # --- published numbers -------------------------------------------------------------------------

@@ -10,10 +10,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 
 import numtok
 from numtok.errors import DataError, UsageError
+from numtok.evaluation.answer_scores.answer_files import model_names
 from tests.messages import Says
 
 GUIDE = (Path(__file__).resolve().parents[2] / "docs/how-to/score.md").read_text("utf-8")
@@ -29,6 +31,26 @@ def test_answers_are_exact_decimals(says: Says) -> None:
         numtok.read_answer(5)
     with says.raises(UsageError, "'last'"):
         numtok.read_answer("5", "last")
+
+
+def test_the_dash_of_a_list_is_no_sign_of_an_amount() -> None:
+    for text, value in {
+        "The refund is:\n- $5": 5, "10 - $5": 5, "-$5": -5, "\u2212€5": -5, "- 5": 5,
+    }.items():  # fmt: skip
+        assert numtok.read_answer(text, "last-number") == value, text
+
+
+def test_models_are_named_after_their_files() -> None:
+    names = model_names(["out/gpt-4.1.jsonl", "out/claude-3.5.jsonl.gz"])
+    assert names == ["gpt-4.1", "claude-3.5"]
+
+
+def test_arrays_are_true_values_and_rows_without_a_cluster_are_apart() -> None:
+    truth, clusters = np.array([1.0, 2.0, 3.0]), ["a", None, None]
+    shown = numtok.score_answers(["1", "2", "4"], truth, rules="strict", clusters=clusters)
+    assert shown.result.clusters == 3
+    shown = numtok.score_answers(["1", "2", "4"], truth, rules="strict", clusters=[None] * 3)
+    assert shown.result.clusters is None
 
 
 def test_answers_in_memory_are_scored(says: Says) -> None:

@@ -31,11 +31,13 @@ def made(codec: TextCodec, model: Any, head: str = "mdn:3", embedder: str = "loo
 
 
 def gpt2() -> Any:
+    torch.manual_seed(0)
     shape = {"n_embd": WIDTH, "n_layer": 1, "n_head": 2, "n_positions": 64, "vocab_size": 1}
     return transformers.GPT2Model(transformers.GPT2Config(**shape))
 
 
 def bert() -> Any:
+    torch.manual_seed(0)
     shape = {"hidden_size": WIDTH, "num_hidden_layers": 1, "num_attention_heads": 2}
     config = transformers.BertConfig(**shape, intermediate_size=WIDTH, vocab_size=1)
     return transformers.BertModel(config, add_pooling_layer=False)
@@ -95,6 +97,18 @@ def test_the_model_says_what_the_same_parts_say_in_a_loop() -> None:
         assert torch.equal(given["loss"], model.head.loss(states, rows.truths))
         assert given["points"].tolist() == model.head.predict(states).point().tolist()
     assert "points" not in model.train()(**hf.NumberCollator(codec, causal=True)(TEXTS))
+
+
+def test_a_model_in_bfloat16_has_losses_and_predictions() -> None:
+    for scheme, head in (("xval", "mdn:3"), ("p1000", "token"), ("numgpt", "numgpt")):
+        codec = TextCodec.fit(TEXTS, scheme=scheme, text_tokenizer="bytes")
+        model = made(codec, bert().to(torch.bfloat16), head)
+        rows = hf.NumberCollator(codec)(TEXTS)
+        with case(scheme):
+            loss = model(**rows)["loss"]
+            loss.backward()
+            assert loss.isfinite()
+            assert len(model.eval()(**rows)["points"]) == len(TRUTHS)
 
 
 def test_a_head_of_one_number_is_calibrated() -> None:

@@ -162,6 +162,17 @@ def test_long_numbers_of_large_tokens_have_finite_losses(spec: str) -> None:
     assert loss.isfinite() and logits.grad is not None and logits.grad.isfinite().all()
 
 
+@each("spec", ["was", "smooth"])
+def test_accumulated_losses_add_up_to_that_of_the_step(spec: str) -> None:
+    own = numtok.number_loss(spec, gpt2_words())
+    logits, labels = given(own)
+    labels = labels[:1].expand_as(labels)  # as many number tokens in each batch
+    count = (labels != -100).sum()
+    rows = range(len(labels))
+    parts = [own.with_cross_entropy(logits[[row]], labels[[row]], count) for row in rows]
+    torch.testing.assert_close(torch.stack(parts).sum(), own.with_cross_entropy(logits, labels))
+
+
 def test_shifted_labels_are_those_of_causal_models() -> None:
     own, shifted = (numtok.number_loss("was", gpt2_words(), shift=shift) for shift in (False, True))
     logits, labels = given(own)
@@ -200,7 +211,7 @@ def test_a_trainer_minimizes_the_whole_loss(tmp_path: Path) -> None:
     losses = []
 
     def whole_loss(outputs: Any, labels: Tensor, num_items_in_batch: Any = None) -> Tensor:
-        loss: Tensor = own.with_cross_entropy(outputs.logits, labels)
+        loss: Tensor = own.with_cross_entropy(outputs.logits, labels, num_items_in_batch)
         losses.append(loss.item())
         return loss
 

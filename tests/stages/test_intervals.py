@@ -12,7 +12,7 @@ import pytest
 
 from numtok.errors import NumtokError
 from numtok.evaluation.report_files import read
-from numtok.stages import eval, predict, table, train
+from numtok.stages import encode, eval, predict, table, train
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from tests import chain
@@ -82,6 +82,27 @@ def test_a_table_model_and_its_baselines_have_calibrated_intervals(tmp_path: Pat
     ]
     assert np.mean(ends_of[0]) < np.mean(ends_of[1])
     assert evaluated(store, model).ref == test.ref
+
+
+def test_a_text_model_of_several_targets_predicts_with_the_intervals_of_eval(
+    tmp_path: Path,
+) -> None:
+    store, path = Store(tmp_path / "artifacts"), tmp_path / "two.csv"
+    random = np.random.default_rng(0)
+    rows = [(x, random.normal(5000, 1000), random.normal(50, 1)) for x in random.uniform(1, 9, 200)]
+    path.write_text("x,price,rent\n" + "".join(f"{x:.2f},{a:.1f},{b:.2f}\n" for x, a, b in rows))
+    split = "validation=0.25,calibration=0.25,test=0.25"
+    asked = encode.Config((str(path),), scheme="xval", target=("price", "rent"), split=split)
+    data = encode.run(asked, store, quiet).artifact
+    assert data is not None
+    config = train.Config(data.ref, preset="nano,layers=1,width=16", steps=20, batch=32)
+    model = train.run(config, store, quiet).artifact
+    test = chain.predictions_of(evaluated(store, model))
+    found = predicted_rows(store, model, path, interval=0.9)
+    for row in test:
+        for end in ("interval_low", "interval_high", "q05", "q95"):
+            ours = float(found[int(row["id"])][f"{end}_{row['target']}"])
+            assert ours == pytest.approx(row[end], rel=1e-4, abs=1e-3)
 
 
 def test_the_calibration_split_is_neither_trained_on_nor_calibrated_itself(tmp_path: Path) -> None:

@@ -42,7 +42,12 @@ def text_file(model: Artifact) -> TextModelFile:
 def asked(world: World, model: Artifact, *texts: str, **options: Any) -> list[RowPrediction]:
     rows = map(Query.of_text, texts)
     config = Config(model.ref, "rows", **options)
-    return [said for _, said in predict_texts(config, model, text_file(model), rows, print)]
+    return [
+        said
+        for _, said in predict_texts(
+            config, model, text_file(model), rows, print, find=world.store.find
+        )
+    ]
 
 
 def of_test_split(artifact: Artifact) -> list[dict[str, Any]]:
@@ -184,7 +189,12 @@ def test_answers_are_those_of_eval(world: World, scheme: str) -> None:
     # Rows that have their answers are asked as if they had not.
     lines = read_rows(world.write("with-answers", rows))
     config = Config(model.ref, "rows", fill="answers")
-    assert [one for _, one in predict_texts(config, model, text_file(model), lines, print)] == found
+    assert [
+        one
+        for _, one in predict_texts(
+            config, model, text_file(model), lines, print, find=world.store.find
+        )
+    ] == found
     compared = 0
     for row, one in zip(rows, found, strict=True):
         true = report[row["id"]]
@@ -212,7 +222,16 @@ def test_numbers_out_of_range_are_told(world: World, says: Says) -> None:
         model = world.by_chance(world.encoded(scheme), objective, text=-20.0)
         rows, notes = map(Query.of_text, texts), list[str]()
         config = Config(model.ref, "rows")
-        assert len(list(predict_texts(config, model, text_file(model), rows, notes.append))) == 2
+        assert (
+            len(
+                list(
+                    predict_texts(
+                        config, model, text_file(model), rows, notes.append, find=world.store.find
+                    )
+                )
+            )
+            == 2
+        )
         [note] = notes
         says(note, told, "the nearest")
 

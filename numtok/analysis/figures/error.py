@@ -9,7 +9,7 @@ from numtok.analysis.figures.base import FigureKind
 from numtok.analysis.panels.numbers import size_panel
 from numtok.analysis.picture import Panel, Picture
 from numtok.errors import DataError
-from numtok.evaluation.report_files import ReportPredictions, read
+from numtok.evaluation.report_files import Evaluation, ReportPredictions, read
 from numtok.metrics.base import Predictions
 from numtok.store.artifact import Artifact, Resolve
 
@@ -17,7 +17,7 @@ from numtok.store.artifact import Artifact, Resolve
 @dataclass(frozen=True)
 class Error(FigureKind):
     """Median absolute error, plotted against the magnitude of the true value, with one panel per
-    data set.
+    data set and split.
 
     True values are grouped into bins with equal counts. Error bars go from the lower to the upper
     quartile.
@@ -39,15 +39,35 @@ class Error(FigureKind):
         labels = report_labels(evaluations, "data")
         colours = colours_of(labels)
         panels, notes = [], ["Error bars: from the lower to the upper quartile."]
-        lines_of = (
-            (label, ReportPredictions.of_numbers(evaluation).of_target(self.target).answers)
-            for label, evaluation in zip(labels, evaluations, strict=True)
+        predictions = (
+            ReportPredictions.of_numbers(evaluation).of_target(self.target)
+            for evaluation in evaluations
         )
-        for name, lines in by_data(lines_of, evaluations, resolve).items():
-            panel, panel_notes = panel_of(name, lines, colours, self.relative)
-            panels.append(panel)
-            notes += panel_notes
+        members = zip(labels, evaluations, predictions, strict=True)
+        for name, of_data in by_data(members, evaluations, resolve).items():
+            groups = _on_same_rows(of_data)
+            for group in groups:
+                split = group[0][1].report.split
+                title = name if len(groups) == 1 else f"{name}, {split}"
+                lines = [(label, predicted.answers) for label, _, predicted in group]
+                panel, panel_notes = panel_of(title, lines, colours, self.relative)
+                panels.append(panel)
+                notes += panel_notes
         return Picture(panels, notes)
+
+
+_Member = tuple[str, Evaluation, ReportPredictions]
+
+
+def _on_same_rows(members: Sequence[_Member]) -> list[list[_Member]]:
+    """Group reports by the rows that they predict."""
+    groups: list[list[_Member]] = []
+    for member in members:
+        alike = (group for group in groups if group[0][2].same_rows(member[2]))
+        if (group := next(alike, None)) is None:
+            groups.append(group := [])
+        group.append(member)
+    return groups
 
 
 def panel_of(

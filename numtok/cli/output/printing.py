@@ -231,6 +231,8 @@ def print_parts(
         elif format is Format.MD:
             print(f"{one_line(part.title)}\n\n" if part.title else "", end="", file=to)
             print_table("", part.columns, part.rows, format, to)
+            if part.note:
+                print("", *map(one_line, part.note.split("\n")), sep="\n", file=to)
         else:
             _print_for_terminal(part, to)
 

@@ -13,6 +13,7 @@ import numpy as np
 from numtok.arrays import Ints
 from numtok.encoding.grid import Columns, Units
 from numtok.encoding.schemes._unit import UnitScheme
+from numtok.encoding.schemes.base import SchemeDefaults
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class Hamming(UnitScheme):
     """
 
     revision: ClassVar[int] = 1
+    defaults: ClassVar[SchemeDefaults] = SchemeDefaults(normalizer="unit", digits=False)
     source: ClassVar[str] = "Decoding-based Regression, A.3"
     golden: ClassVar[tuple[tuple[str, str, str], ...]] = (
         ("0", "0 0 0 0 0 0 0 0", "0.001953125"),  # 1/512

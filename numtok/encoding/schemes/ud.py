@@ -20,7 +20,7 @@ from numtok.encoding.schemes._radix import (
     number_of,
     scaled,
 )
-from numtok.encoding.schemes.base import Bounds
+from numtok.encoding.schemes.base import Bounds, SchemeDefaults
 from numtok.setting_values import Interval
 
 
@@ -48,6 +48,7 @@ class UD(FloatingScheme):
     """
 
     revision: ClassVar[int] = 1
+    defaults: ClassVar[SchemeDefaults] = SchemeDefaults(digits=False)  # exponents have digits, too
     source: ClassVar[str] = "Decoding-based Regression, 3.2"
     contiguous: ClassVar[bool] = True
     golden: ClassVar[tuple[tuple[str, str, str], ...]] = (

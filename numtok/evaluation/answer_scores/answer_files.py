@@ -1,5 +1,6 @@
 """Answers of models and their true values, read from JSONL files and joined by id."""
 
+import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from numtok.data.reading.json_lines import json_lines
 from numtok.errors import DataError
 from numtok.evaluation.answer_scores.json_fields import JsonFields
 
+_ENDING = re.compile(r"(\.(jsonl|ndjson|json|txt))?(\.(gz|zst))?$")
 _SKIP = "Leave such rows out: --on-error skip"
 
 
@@ -109,7 +111,7 @@ class _Join:
             answers={
                 name: [table[id].texts["answer"] for id in ids] for name, table in tables.items()
             },
-            clusters=_whole(ids, clusters) if any(clusters) else None,
+            clusters=clusters_of(ids, clusters),
             left_out=dict(self.left_out),
         )
 
@@ -189,8 +191,11 @@ class _Join:
                     )
 
 
-def _whole(ids: Sequence[str], clusters: Sequence[str | None]) -> list[str]:
-    """Return the cluster of each row. A row without a cluster forms its own cluster."""
+def clusters_of(ids: Sequence[str], clusters: Sequence[str | None]) -> list[str] | None:
+    """Return the cluster of each row; None if no row has one. A row without a cluster forms its own
+    cluster."""
+    if not any(clusters):
+        return None
     return [
         f"row {id}" if own is None else f"cluster {own}"
         for id, own in zip(ids, clusters, strict=True)
@@ -198,10 +203,11 @@ def _whole(ids: Sequence[str], clusters: Sequence[str | None]) -> list[str]:
 
 
 def model_names(files: Sequence[str]) -> list[str]:
-    """Return a unique name for each file: its stem or, if two stems are equal, its path.
+    """Return a unique name for each file: its name without endings such as ``.jsonl.gz`` or, if two
+    names are equal, its path.
 
-    >>> model_names(["out/a.jsonl", "out/b.jsonl.gz"]), model_names(["x/a.jsonl", "y/a.jsonl"])
-    (['a', 'b'], ['x/a.jsonl', 'y/a.jsonl'])
+    >>> model_names(["out/gpt-4.1.jsonl", "b.jsonl.gz"]), model_names(["x/a.jsonl", "y/a.jsonl"])
+    (['gpt-4.1', 'b'], ['x/a.jsonl', 'y/a.jsonl'])
     """
-    stems = [Path(file).name.partition(".")[0] or file for file in files]
+    stems = [_ENDING.sub("", Path(file).name) or file for file in files]
     return stems if len(set(stems)) == len(stems) else list(files)

@@ -144,8 +144,10 @@ def columns_for(table: PublishedTable, reports: Sequence[Report]) -> list[Column
 def row_of(table: PublishedTable, report: Report) -> str:
     """Return the row of a report, which is named after its data set, preset, embedder or scheme."""
     data = report.data.partition("@")[0]
-    sets = (name for name in table.rows if data == name or data.endswith(f"-{name}"))
     scheme = name_in(report.scheme)
+    # Encoded data are named after their scheme, which is not a data set.
+    data = data.removesuffix(f"-{scheme}")
+    sets = (name for name in table.rows if data == name or data.endswith(f"-{name}"))
     parts = (str(report.configuration.get(key)).partition(",")[0] for key in ("preset", "embedder"))
     names = (table.row_of[part] for part in (*parts, scheme) if part in table.row_of)
     row = next(sets, next(names, scheme))

@@ -74,12 +74,12 @@ class IndependentDigits(Predictive):
         """Return the digits [n, K] of the cells of sizes [n], and the fraction of the cell below
         them.
 
-        Cells extend half a unit of the last digit around each number. Sizes out of range are at the
-        end of the last cell.
+        Cells extend half a unit of the last digit around each number; ties are in the even cell, as
+        in training. Sizes out of range are at the end of the last cell.
         """
-        at = np.minimum(sizes, self._most) * 10.0**self.decimals + 0.5
-        cell = np.minimum(np.floor(at), 10.0**self._places - 1)
-        return digits_of(cell.astype(np.int64), self._places), np.clip(at - cell, 0.0, 1.0)
+        units = np.minimum(sizes, self._most) * 10.0**self.decimals
+        cell = np.minimum(np.rint(units), 10.0**self._places - 1)
+        return digits_of(cell.astype(np.int64), self._places), np.clip(units + 0.5 - cell, 0.0, 1.0)
 
     # --- probabilities ---------------------------------------------------------------------------
 

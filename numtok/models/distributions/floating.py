@@ -292,7 +292,7 @@ class FloatingPlaces(Predictive):
         squares += other**2 * right
         with np.errstate(over="ignore"):
             scores = (squares * widths).sum(axis=1)
-        return np.where(finite, scores, np.abs(values))
+        return np.where(finite & ~np.isnan(values), scores, np.abs(values))
 
     def _stretched(self, areas: Areas, at: Floats) -> Areas:
         """Return the areas on both sides of points [n], on the part of the line after ``skipped``.

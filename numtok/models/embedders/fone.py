@@ -89,5 +89,7 @@ def turns_of(
     powers = 10 ** np.arange(whole + decimals + (bases != "10"))
     periods = (powers[:, None] * np.array(BASES[bases])).ravel()
     finite = np.nan_to_num(values)  # a model may predict a value that is not a number
+    # Larger numbers would exceed the 15 digits that units_of keeps.
+    finite = np.fmod(finite, 10.0 ** (whole + (bases != "10")))
     turns: NDArray[np.float64] = units_of(finite, decimals)[:, None] % periods / periods
     return turns

@@ -12,6 +12,7 @@ from numtok.models.distributions.digits import IndependentDigits, digits_of, num
 from numtok.models.distributions.floating import FloatingPlaces
 from numtok.models.distributions.prefix_tree import PrefixTree
 from numtok.models.distributions.scientific import IndependentScientific
+from numtok.models.heads.fone import FoneHead
 
 Floats = NDArray[np.float64]
 N, PLACES, UNIT = 4, 3, 0.1
@@ -93,6 +94,15 @@ def test_digits_and_numbers_are_inverses() -> None:
     assert numbers_of(digits_of(numbers, 15)).tolist() == numbers.tolist()
 
 
+def test_ties_have_the_density_of_the_number_that_is_trained() -> None:
+    head, ties = FoneHead(whole=3, decimals=2), np.array([543.625, 543.615, -0.375])
+    classes = head.targets(ties)
+    log_digits = np.log(np.where(classes[:, 1:, None] == np.arange(10), 0.991, 0.001))
+    log_signs = np.log(np.where(classes[:, :1] == np.arange(2), 0.99, 0.01))
+    density = IndependentDigits(log_digits, 2, log_signs).log_density(ties)
+    assert density == pytest.approx(5 * np.log(0.991) + np.log(0.99) + np.log(100))
+
+
 # --- bits --------------------------------------------------------------------------------------
 
 
@@ -103,6 +113,10 @@ def bits() -> IndependentBits:
     logits[:, 1] = -2000
     logits[:, 2:10] = 2000
     return IndependentBits(np.stack([-np.logaddexp(0, logits), -np.logaddexp(0, -logits)], axis=2))
+
+
+def test_the_crps_of_nan_is_nan(bits: IndependentBits) -> None:
+    assert np.isnan(bits.crps(np.array([np.nan, 1.0, np.nan]))).tolist() == [True, False, True]
 
 
 def answers_as_drawn(
