@@ -4,18 +4,22 @@ import re
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from numtok.encoding.normalizers.base import NORMALIZERS
 from numtok.encoding.schemes.base import SCHEMES as EVERY_SCHEME
 from numtok.errors import UsageError
+from numtok.evaluation.comparison.beside_published import row_of
 from numtok.evaluation.published import PublishedTable, names, published
 from numtok.metrics.base import METRICS
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.objectives.base import OBJECTIVES
 from numtok.models.presets import shortest
 from numtok.registry import spec_of
+from numtok.reports import Report
 from tests.cases import case
 
 PAPERS = Path(__file__).parents[3] / "shared/papers"
@@ -234,6 +238,17 @@ def _message(name: str, row: str | None = None, column: str | None = None) -> st
         table.row(row) if row else table.column(str(column))
     assert caught.value.exit_code == 2
     return str(caught.value)
+
+
+def test_a_model_has_its_own_row_whatever_its_data_are_called() -> None:
+    table = published("numgpt/table2")
+    for data, scheme, row in [
+        ("numeracy600k-numgpt@1", "numgpt", "bigru"),
+        ("titles@1", "numgpt", "bigru"),
+        ("numeracy600k-bpe@1", "bpe", "bigru"),
+    ]:
+        report = SimpleNamespace(data=data, scheme=scheme, configuration={"preset": "bigru"})
+        assert row_of(table, cast(Report, report)) == row, data
 
 
 def test_an_unknown_name_gives_the_nearest_match() -> None:

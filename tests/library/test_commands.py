@@ -161,6 +161,9 @@ def test_settings_are_given_in_order_and_by_name(
 def test_settings_of_a_kind_go_to_the_kind() -> None:
     made = settings_of(GenConfig, ("arithmetic",), {"operands": 3, "seed": 1})
     assert made == GenConfig("arithmetic", seed=1, options={"operands": "3"})
+    off = {"spaces": False, "figures": 0, "decimals": 1, "high": None}
+    made = settings_of(GenConfig, ("arithmetic",), off)
+    assert made.options == {"spaces": "no", "figures": "0", "places": "1"}
 
 
 @each(

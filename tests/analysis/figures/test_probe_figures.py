@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from numtok.analysis.figures import embedding, error, pca, vary
+from numtok.analysis.figures.error import Error
 from numtok.analysis.picture import Band, Levels, LineMark, Mark, Panel, Points
 from numtok.analysis.probing.probe_records import (
     MAY_LACK,
@@ -315,3 +316,14 @@ def test_the_command_draws_them_all_and_the_same_bytes_again(
     ran = numtok("figure", "vary", "swept", "--seen", "--out", "a.svg")
     says(ran.err, "numtok: unknown option --seen", "`numtok figure --help`")
     assert numtok("figure", "error", "report", "--target", "no", "--out", "a.svg").code == 2
+
+
+def test_errors_on_different_rows_have_a_panel_each(tmp_path: Path) -> None:
+    store = Store(tmp_path / "artifacts")
+    sums = "sums@0123456789abcdef"
+    other = Fake("p1000", split="validation", count=300, shift=1000, data=sums)
+    fakes = {"a": Fake("p10", data=sums), "b": other, "c": Fake("xval", data=sums)}
+    reports = [make(store, fake, name) for name, fake in fakes.items()]
+    picture = Error().picture(reports, store.resolve)
+    assert [panel.title for panel in picture.panels] == ["sums, test", "sums, validation"]
+    assert [len(panel.marks) for panel in picture.panels] == [2, 1]
