@@ -29,6 +29,7 @@ _METHODS = {  # of intervals, and how a table names them
 }
 _COMPARED = ("exact-match", "median-relative-error", "r2")
 _FAIR = sorted(path.stem for path in (RESULTS / "fair-comparison").glob("*.csv"))
+_ORACLES = ("quantization", "nearest")  # not baselines: they know the true value
 _INTERVAL = ("figure", "low", "high")
 _SKILL = ("skill", "skill_low", "skill_high")
 _OVER = ("over_baseline", "over_low", "over_high")
@@ -222,7 +223,7 @@ def fair_across(metric: str) -> Table:
     for data in _FAIR:
         for label, lines in _fair_results(data).items():
             if metric in lines:
-                name = re.sub(r"(?<=^rt),whole=\d+,decimals=\d+", "", label)  # sized to each set
+                name = re.sub(r"^rt(,\w+=\d+)+", "rt", label)  # sized to each set
                 cells.setdefault(name, {})[data] = _rounded(lines[metric], *_INTERVAL)
                 means.setdefault(name, []).append(float(lines[metric]["figure"]))
     ordered = sorted(cells, key=lambda name: -statistics.mean(means[name]))
@@ -237,7 +238,7 @@ def _fair_results(data: str) -> dict[str, dict[str, dict[str, str]]]:
     for line in _read(f"fair-comparison/{data}.csv"):
         if line["kind"] == "experiment":
             found.setdefault(_with_objective(line["label"]), {})[line["metric"]] = line
-        elif line["kind"] == "baseline" and not line["label"].startswith("quantization"):
+        elif line["kind"] == "baseline" and not line["label"].startswith(_ORACLES):
             found.setdefault(f"({line['label']})", {})[line["metric"]] = line
     return found
 

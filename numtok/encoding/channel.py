@@ -7,9 +7,8 @@ value channel or in the float64 column ``numbers``.
 import re
 
 import numpy as np
-from numpy.typing import NDArray
 
-from numtok.arrays import Floats, Ints, UInt8s
+from numtok.arrays import Bools, Floats, Ints, UInt8s
 from numtok.encoding.normalizers.base import FittedNormalizer
 from numtok.encoding.schemes.base import Channel, ChannelScheme, DigitLimit, Encoded, Outcome
 from numtok.numerals.column import Numerals
@@ -28,36 +27,47 @@ def normalized(numerals: Numerals, by: FittedNormalizer) -> Numerals:
     return numerals.with_values(values, by.normalizer.keeps_zero)
 
 
-def normalised_values(values: Floats, by: FittedNormalizer) -> NDArray[np.float32]:
-    """Return training targets, float32[n], for the value head of a model whose scheme has no value
+def normalised_values(values: Floats, by: FittedNormalizer) -> Floats:
+    """Return training targets, float64[n], for the value head of a model whose scheme has no value
     channel.
 
     The targets are the normalized ``values``, float64[n]. A target that float32 cannot represent is
     NaN.
     """
+    targets = by.forward(values)
     with np.errstate(over="ignore"):
-        single = by.forward(values).astype(np.float32)
-    return np.where(np.isfinite(single), single, np.float32(np.nan))
+        is_single = np.isfinite(targets.astype(np.float32))
+    return np.where(is_single, targets, np.nan)
 
 
 class ChannelValues:
     """Callable that returns training targets for the value head of a model whose scheme has a value
     channel.
 
-    The targets are the channel values, or the numbers in the text if the channel stores them
-    unchanged. A target is NaN if the token already determines the number, as for an overflow.
+    If the channel has whole numbers, the targets are the normalized numbers of the text in float64:
+    at an edge of a histogram, float32 would put them into another bin than that of their density.
+    If numbers are split between token and channel, the targets are the channel values. A target is
+    NaN if the token already determines the number, as for an overflow.
     """
 
     def __init__(self, scheme: ChannelScheme, normalizer: FittedNormalizer) -> None:
         factors = scheme.factors
         self._wordy = np.isnan(factors)
-        whole = bool((factors[~self._wordy] == 1).all())
-        self._as_they_are = normalizer.normalizer.identity and whole
+        self._is_whole = bool((factors[~self._wordy] == 1).all())
+        self._normalizer = normalizer
 
-    def __call__(self, tokens: Ints, channel: Channel, numbers: Floats) -> Channel:
+    def __call__(
+        self, tokens: Ints, channel: Channel, numbers: Floats, in_answer: Bools
+    ) -> Channel:
         """Return the targets [n], given the local ids [n] of the first tokens of numbers, their
-        channel [n] and the numbers of the text, float64[n]."""
-        values = numbers if self._as_they_are else channel
+        channel [n], the numbers of the text, float64[n], and whether they are in answers,
+        bool[n]."""
+        values = channel
+        if self._normalizer.normalizer.identity and self._is_whole:
+            values = numbers
+        elif self._is_whole:
+            exact = self._normalizer.at(in_answer).forward(numbers)
+            values = np.where(np.isfinite(channel), exact, channel)
         return np.where(self._wordy[tokens], np.float32(np.nan), values)
 
 

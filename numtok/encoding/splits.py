@@ -258,10 +258,10 @@ def _column(artifact: Artifact, split: str, name: str) -> "Generator[pa.ChunkedA
 def learnt_values(samples: EncodedSplit, codec: Codec) -> Values:
     """Return a function that maps indices of numbers to training targets for a value head.
 
-    The target of a number is its channel value or, if the scheme has no value channel, its
-    normalized value. If the channel stores the numbers in the text unchanged, the targets are these
-    numbers in float64. A target is NaN if float32 cannot represent it, or if the token already
-    determines the number, as xVal's ``+OVERFLOW`` does (its channel value is 1).
+    The target of a number is its normalized value in float64 or, if the scheme splits numbers
+    between token and channel, its channel value. A target is NaN if float32 cannot represent it, or
+    if the token already determines the number, as xVal's ``+OVERFLOW`` does (its channel value is
+    1).
     """
     channel = samples.channel
     if channel is None:
@@ -271,6 +271,7 @@ def learnt_values(samples: EncodedSplit, codec: Codec) -> Values:
 
     def from_channel(numbers: Ints) -> Channel:
         first = samples.tokens[samples.first_token(numbers)].astype(np.int64) - codec.number_first
-        return values(first, channel[numbers], samples.numbers[numbers])
+        in_answer = samples.in_answer[numbers]
+        return values(first, channel[numbers], samples.numbers[numbers], in_answer)
 
     return from_channel

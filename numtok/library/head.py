@@ -279,7 +279,7 @@ class NumberHead(NumberHeads):
         tokens[inside] = encoded.tokens
         if encoded.channel is None:
             return tokens, normalised_values(truths, self.codec.normalizer)
-        return tokens, self._channel_values(tokens[:, 0], encoded.channel, truths)
+        return tokens, self._channel_values(tokens[:, 0], encoded.channel, truths, outside)
 
     @cached_property
     def _channel_values(self) -> ChannelValues:
