@@ -94,7 +94,7 @@ class NumberLoss(nn.Module):
         Parameters
         ----------
         logits, labels : Tensor
-            Those of :meth:`forward`.
+            The same as for :meth:`forward`.
         count : int or Tensor, optional
             Number of labels in all batches of a step. Pass it if gradients are accumulated: the
             losses of the batches then add up to that of the step.
