@@ -327,6 +327,12 @@ def _named(what: str, listings: tuple[tuple[str, ...], ...]) -> Mapping[str, Pat
     return files
 
 
+def folder_registry(folder: str) -> Registry[Any]:
+    """Return the registry for a folder, such as ``heads``. Its names can be listed without
+    importing any part."""
+    return Registry(plugins.registries()[folder], folder.removesuffix("s"))
+
+
 def parse_spec(spec: str, what: str) -> tuple[str, str | None, dict[str, str]]:
     """Return the name, the positional value and the options of a spec.
 

@@ -223,20 +223,21 @@ def _help(setting: Setting, name_plugins: bool) -> str:
     """Return the line of help, with the plugins that the setting accepts."""
     if not (name_plugins and setting.registry and plugin_folders()):
         return setting.help
-    names = names_in(setting.registry).plugins()
+    from numtok.registry import folder_registry
+
+    names = folder_registry(setting.registry).plugins()
     return f"{without_stop(setting.help)}. Plugins: {', '.join(names)}" if names else setting.help
-
-
-def names_in(folder: str) -> Any:
-    """Return the registry for a folder. Its names can be listed without importing any part."""
-    from numtok.registry import Registry
-
-    return Registry[Any](registries()[folder], folder.removesuffix("s"))
 
 
 def _completing(folder: str) -> Callable[[str], list[str]]:
     """Return a function that completes a word with the names of a registry."""
-    return lambda incomplete: [name for name in names_in(folder) if name.startswith(incomplete)]
+
+    def completed(incomplete: str) -> list[str]:
+        from numtok.registry import folder_registry
+
+        return [name for name in folder_registry(folder) if name.startswith(incomplete)]
+
+    return completed
 
 
 # --- settings that name a part -------------------------------------------------------------------

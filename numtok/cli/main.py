@@ -35,7 +35,6 @@ from numtok.cli._options import (
     command_class,
     expanding,
     kind_in,
-    names_in,
     options_of_kinds,
     print_kind,
     settings_class,
@@ -205,7 +204,9 @@ def _of_kind(module: Any, name: str, text: str, words: Sequence[str]) -> tuple[s
     if kind is not None:
         more = module.about(kind.kind) if hasattr(module, "about") else ""
         return f"{kind.text}\n\n{more}", kind
-    what, names = named.name, ", ".join(names_in(named.registry))
+    from numtok.registry import folder_registry
+
+    what, names = named.name, ", ".join(folder_registry(named.registry))
     if _wants_help(words):
         return f"{text}\n\n{what.capitalize()}s: {names}", None
     raise UsageError(

@@ -15,6 +15,7 @@ from numtok.arrays import Bools, Floats
 from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import checked_groups
 from numtok.encoding.schema import SCHEME_FILE
+from numtok.encoding.schemes.base import Failure
 from numtok.encoding.splits import splits
 from numtok.encoding.texts import unescape
 from numtok.errors import NumtokError, StoreError
@@ -109,10 +110,14 @@ class _Group:
         numerals = Numerals.of_literals([*map(repr, self._numbers.tolist())]).of_texts(in_answer)
         again = codec.encode_numbers(numerals)
         best = codec.decode_numbers(again.tokens, again.lengths, again.channel, in_answer)
-        same = (decoded.failures == best.failures) & ~(
-            np.abs(decoded.values - self._numbers)
-            > np.abs(best.values - self._numbers) * (1 + _SLACK) + _SLACK * np.abs(self._numbers)
-        )
+        with np.errstate(invalid="ignore"):  # infinite numbers
+            away, least = (np.abs(each.values - self._numbers) for each in (decoded, best))
+            further = away > least * (1 + _SLACK) + _SLACK * np.abs(self._numbers)
+        same = (decoded.failures == best.failures) & ~further
+        # A literal that float64 cannot hold is infinite or 0 in the column, but not in its tokens.
+        over, under = np.isinf(self._numbers), self._numbers == 0
+        same |= over & (decoded.failures == Failure.OVERFLOW)
+        same |= under & (decoded.failures == Failure.UNDERFLOW)
         yield ~same, "but its tokens are those of another number"
 
     def _text(self, row: int) -> str:

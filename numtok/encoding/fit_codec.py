@@ -4,17 +4,16 @@ Fitting determines the vocabulary of the text tokenizer, the constants of the no
 state of the scheme.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from numtok.data.reading.batches import RowBatch
-from numtok.data.reading.rows import Categories
 from numtok.data.reading.split_rule import TRAIN
 from numtok.data.reading.units import Unit
 from numtok.data.records.row_template import RowTemplate
@@ -177,13 +176,13 @@ class Unfitted:
         screening = replace(screening, reading=replace(screening.reading, checked=False))
         moments = [Moments()]
         if self.normalizer.fitted:
-            measure = MeasureUnit(screening, self.policy, splits_answers(self.normalizer))
+            measure = MeasureUnit(screening, self.policy, text, splits_answers(self.normalizer))
             moments = _moments(measure, units, workers, advance("measuring"))
         normalizer = fit(self.normalizer, *moments)
         fitted_on: dict[str, int] = {}
         if needs_sample(scheme):
             sample = NumberSample()
-            work, done = SampleUnit(screening, self.policy, normalizer), advance("sampling")
+            work, done = SampleUnit(screening, self.policy, text, normalizer), advance("sampling")
             for unit, part, rows in workers.run(work, units):  # in any order
                 sample.merge(part)
                 done(units[unit].size, rows)
@@ -247,7 +246,7 @@ def _sample(
     chosen: list[Texts] = []
     more: set[str] = set()
     size = rows = train_rows = rejected = 0
-    for batch, splits in _batches(units, screening):
+    for batch, splits in chain.from_iterable(screening.accepted(unit, policy) for unit in units):
         rows, rejected = rows + len(batch), rejected + len(batch.rejected)
         more |= batch.rows.more_columns
         # Whole batches, so that the sample depends only on the bytes of the input.
@@ -297,7 +296,7 @@ class Reused:
 def first_columns(units: Sequence[Unit], screening: Screening) -> list[str]:
     """Return the names of the optional columns (:attr:`RowColumns.more_columns`) in the first batch
     of rows. Later rows rarely contain additional columns."""
-    for batch, _ in _batches(units, screening):
+    for batch, _ in chain.from_iterable(map(screening.batches, units)):
         return sorted(batch.rows.more_columns)
     return []
 
@@ -310,8 +309,3 @@ def no_rows(rejected: int) -> DataError:
     return DataError(
         f"no row can be used ({rejected} rejected). Show the first error: --on-error fail"
     )
-
-
-def _batches(units: Sequence[Unit], screening: Screening) -> Iterator[tuple[RowBatch, Categories]]:
-    for unit in units:
-        yield from screening.batches(unit)

@@ -49,7 +49,7 @@ class SizeUnit:
 
     def __call__(self, unit: Unit) -> tuple[int, NumberSizes]:
         sizes = NumberSizes()
-        for batch, _ in self.screening.batches(unit):
+        for batch, _ in self.screening.accepted(unit, self.policy):
             _, spans = numbers_in(batch.rows, self.policy)
             sizes = sizes.merged(NumberSizes.of(spans.numerals()))
         return unit.index, sizes

@@ -21,6 +21,7 @@ from numtok.encoding.number_sample import Sample, joined, no_sample, smallest
 from numtok.encoding.row_keys import ANYTHING, LONGEST, number_keys, row_codes
 from numtok.encoding.row_numbers import numbers_in
 from numtok.encoding.targets import answers_of
+from numtok.encoding.text_tokenizers.base import FittedTokenizer
 from numtok.encoding.texts import Texts
 from numtok.encoding.unit import Screening
 from numtok.numerals.column import Literals, Numerals
@@ -98,11 +99,12 @@ class MeasureUnit:
 
     screening: Screening
     policy: NumeralPolicy
+    text: FittedTokenizer
     by_answer: bool = False
 
     def __call__(self, unit: Unit) -> tuple[int, tuple[Moments, ...], int]:
         moments, rows = [Moments()] * (1 + self.by_answer), 0
-        for batch in _numbers(unit, self.screening, self.policy):
+        for batch in _numbers(unit, self.screening, self.policy, self.text):
             values, in_answer = batch.numerals.values, batch.numerals.in_answer
             assert in_answer is not None
             parts = [values[~in_answer], values[in_answer]] if self.by_answer else [values]
@@ -121,11 +123,12 @@ class SampleUnit:
 
     screening: Screening
     policy: NumeralPolicy
+    text: FittedTokenizer
     normalizer: FittedNormalizer
 
     def __call__(self, unit: Unit) -> tuple[int, NumberSample, int]:
         sample, rows = NumberSample(), 0
-        for batch in _numbers(unit, self.screening, self.policy):
+        for batch in _numbers(unit, self.screening, self.policy, self.text):
             codes = row_codes(batch.ids, batch.texts, batch.spans, batch.numerals)
             hashes = number_keys(codes, batch.spans)
             sample.add(hashes, normalized(batch.numerals, self.normalizer).literals)
@@ -144,9 +147,11 @@ class _TrainRows(NamedTuple):
     rows: int
 
 
-def _numbers(unit: Unit, screening: Screening, policy: NumeralPolicy) -> Iterator[_TrainRows]:
+def _numbers(
+    unit: Unit, screening: Screening, policy: NumeralPolicy, text: FittedTokenizer
+) -> Iterator[_TrainRows]:
     """Yield the train rows of a unit with their numbers, in batches."""
-    for batch, splits in screening.batches(unit):
+    for batch, splits in screening.accepted(unit, policy, text.unwritable):
         rows = in_train(batch.rows, splits)
         texts, spans = numbers_in(rows, policy)
         in_answer = spans.in_answers(answers_of(rows, texts, spans))

@@ -124,6 +124,23 @@ class Screening:
             self.refuse(batch.rejected)
             yield batch, self._splits(batch)
 
+    def accepted(
+        self,
+        unit: Unit,
+        policy: NumeralPolicy,
+        unwritable: Callable[[Texts], dict[int, str]] = lambda texts: {},
+    ) -> Iterator[tuple[RowBatch, Categories]]:
+        """Yield the rows of a unit that :meth:`resolved` yields with the same arguments, with the
+        split of each row.
+
+        Without ``skip`` these are the rows of :meth:`batches`, because encoding stops at others.
+        """
+        if not self.skip:
+            yield from self.batches(unit)
+            return
+        for rows in self.resolved(unit, policy, unwritable):
+            yield rows.batch, rows.splits
+
     def _well_named(self, batch: RowBatch, splits: Categories) -> RowBatch:
         """Return the batch without the rows that have an invalid split. These rows are rejected."""
         declared = batch.part.split

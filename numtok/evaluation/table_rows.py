@@ -15,7 +15,7 @@ from numtok.arrays import Floats
 from numtok.data.records.columns import column_of
 from numtok.data.records.dates import dates_of
 from numtok.data.records.notation import notation_of
-from numtok.data.records.reader import JSON_LINES, read_records
+from numtok.data.records.reader import FORMATS, JSON_LINES, read_records
 from numtok.data.records.typed import date_parts, is_date
 from numtok.data.tables.columns import feature_column, first_word
 from numtok.data.tables.file import check_format, check_names, csv_form, parsed, read_file
@@ -138,7 +138,7 @@ def read_features(
     """
     if path == "-":
         raise UsageError("tables cannot be read from standard input. Pass a file")
-    check_format(path)
+    check_format(path, FORMATS)
     categories = [feature.name for feature in wanted if feature.kind == "category"]
     if path.endswith(JSON_LINES):
         table = read_records(path).table

@@ -155,7 +155,7 @@ def predict_texts(
     """
     device = device_of(config.device)
     with devices(config.devices, device) as these:
-        predictor = TextPredictor.of(config, model, file, device, find, calibrated)
+        predictor = TextPredictor.of(config, model, file, device, find=find, calibrated=calibrated)
         waiting: deque[list[Query]] = deque()
 
         def blocks() -> Iterator[list[Query]]:
@@ -273,6 +273,7 @@ class TextPredictor:
         model: Artifact,
         file: TextModelFile,
         device: torch.device,
+        *,
         find: Find,
         calibrated: Calibrated | None,
     ) -> "TextPredictor":

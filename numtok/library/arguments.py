@@ -16,10 +16,10 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
 
-from numtok.cli._options import names_in
 from numtok.declaration import Setting, in_python, key_of, settings_in
 from numtok.errors import DataError, PluginError, StoreError, TrainingFailed, UsageError, unknown
 from numtok.library.parameters import description, parameters
+from numtok.registry import folder_registry
 from numtok.setting_names import by_current_name
 from numtok.store.store import Store
 
@@ -157,7 +157,7 @@ def settings_of(
 
 def _settings_of_part(folder: str, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of a registered part by field, as the command line passes them."""
-    known = settings_in(names_in(folder)[name]).values() if given else ()
+    known = settings_in(folder_registry(folder)[name]).values() if given else ()
     values = by_current_name(given, lambda key: key_of(known, key, as_argument=True) or key)
     written = {True: True, False: "no"}
     return {

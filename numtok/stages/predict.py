@@ -100,7 +100,10 @@ def text_predictor(
         return predict
     calibrated = _calibrated(config, model, file, store)
     device = device_of(config.device)
-    return TextPredictor.of(config, model, file, device, store.find, calibrated).predict
+    predictor = TextPredictor.of(
+        config, model, file, device, find=store.find, calibrated=calibrated
+    )
+    return predictor.predict
 
 
 def _predictions(

@@ -71,7 +71,7 @@ def run(config: Config, store: Store, records: Records | None = None) -> MadeArt
     Raises UsageError, DataError (naming the column, and the row if there is one) and StoreError.
     """
     started = time.monotonic()
-    check_format(config.path)
+    check_format(config.path, FORMATS)
     data = read_file(Path(config.path))
     rule = SplitRule.parse(config.split or SPLIT)
     chosen = rule != SplitRule.parse(SPLIT)  # typing the default gives the same table

@@ -10,7 +10,7 @@ import numtok
 from docs.site.commands import commands
 from docs.site.console import Block, blocks
 from docs.site.console import commands as console_commands
-from numtok.cli._options import names_in
+from numtok.registry import folder_registry
 from tests.test_pages import written_pages
 
 SHELL = ("sh", "console")
@@ -52,7 +52,7 @@ def wrong_in(words: list[str]) -> Iterator[str]:
     command = commands()[name]
     if folder := WITH_KINDS.get(name):
         kind = next((word for word in rest if not word.startswith("-")), "")
-        if kind.partition(",")[0].partition(":")[0] not in names_in(folder):
+        if kind.partition(",")[0].partition(":")[0] not in folder_registry(folder):
             if kind.islower():
                 yield f"{name} {kind}"
             return

@@ -55,6 +55,17 @@ def test_other_ways_to_encode_are_right(numtok: Shell, options: str) -> None:
     assert numtok("verify", "--deep").code == 0
 
 
+@each("scheme", ["p1000", "xval", "fone", "bits", "numgpt", "ud", "digits"])
+def test_numbers_beyond_float64_and_other_notations_are_no_damage(
+    numtok: Shell, scheme: str
+) -> None:
+    texts = ["a 2.5k b", "c 5 d", "1e400 -1e400 1e-400 1.7976931348623159e308"]
+    Path("a.jsonl").write_text("".join(f'{{"text": "{text}"}}\n' for text in texts))
+    assert numtok("encode", "--scheme", scheme, "--numbers", "suffixes", "a.jsonl").code == 0
+    ran = numtok("verify", "--deep")
+    assert ran.code == 0, ran.out + ran.err
+
+
 @each(
     ("scheme", "change"),
     [

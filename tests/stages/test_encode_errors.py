@@ -19,9 +19,11 @@ import pytest
 from numtok import files
 from numtok.data.reading import units
 from numtok.encoding.byte_alphabet import ALPHABET
+from numtok.encoding.schema import SCHEME_FILE
 from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
 from numtok.encoding.texts import Texts
 from numtok.stages import encode as stage
+from numtok.store.store import Store
 from tests.cases import case
 from tests.chain import standard_input, there
 from tests.messages import Says
@@ -612,3 +614,18 @@ def test_a_store_without_permission(numtok: Shell) -> None:
     ran = numtok("--store", "closed/store", "encode", "--scheme", "p1000", put(GOOD))
     assert (ran.code, ran.out) == (4, "")
     assert "Permission denied. Check its permissions, or use another store" in ran.err
+
+
+@pytest.mark.parametrize("scheme", ["xval", "fone", "chronos"])
+def test_skipped_rows_do_not_scale_the_others(numtok: Shell, scheme: str) -> None:
+    good = [f'{{"text": "a {n} b {2 * n}", "targets": {{"x": [[2, 3]]}}}}\n' for n in range(1, 9)]
+    bad = '{"text": "a 1000000 b", "targets": {"x": [[0, 1]]}}\n'
+    Path("good.jsonl").write_text("".join(good))
+    Path("some.jsonl").write_text("".join([*good[:3], bad, *good[3:]]))
+    codecs = []
+    for name, more in (("good", ()), ("some", ("--on-error", "skip"))):
+        ran = numtok("-q", "encode", "--scheme", scheme, f"{name}.jsonl", *more)
+        assert ran.code == 0, ran.err
+        made = Store(Path("artifacts")).resolve(ran.out.strip())
+        codecs.append((made.path / SCHEME_FILE).read_bytes())
+    assert codecs[0] == codecs[1]

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -189,6 +190,59 @@ def test_an_encoding_is_reused_for_records(numtok: Shell) -> None:
     assert ran.code == 0, ran.err
     second = Store(Path("artifacts")).resolve(ran.out.strip()).path
     assert (second / SCHEME_FILE).read_bytes() == (first / SCHEME_FILE).read_bytes()
+
+
+def test_a_reused_encoding_has_its_own_fields(numtok: Shell, says: Says) -> None:
+    path = write_csv("homes.csv", homes())
+    made = numtok("-q", "encode", "--scheme", "digits", path, "--target", "price").out.strip()
+    reused = ("-q", "encode", "--reuse-encoding", made, path)
+    assert numtok(*reused, "--target", "price").out == numtok(*reused).out
+    for more in (("--target", "rooms"), ("--target", "price", "--drop", "about")):
+        told = ("cannot be combined with --reuse-encoding", "the target price")
+        says.refused(numtok(*reused, *more), 2, *told)
+
+
+def test_decimal_commas_of_texts_and_a_target_are_refused(numtok: Shell, says: Says) -> None:
+    Path("eu.csv").write_text("text;price\nkostet 7,5;1,234\nkostet 8,5;2,345\n")
+    command = ("encode", "--scheme", "digits", "eu.csv", "--target", "price", "--numbers")
+    says.refused(numtok(*command, "eu"), 2, "decimal commas", "--target")
+    assert numtok(*command, "english").code == 0
+
+
+def test_a_year_begins_a_split_by_dates(numtok: Shell) -> None:
+    days = ("2018-01-01", "2019-12-31", "2020-01-01", "2021-05-05")
+    rows: list[dict[str, object]] = [{"day": day, "x": n, "y": n} for n, day in enumerate(days)]
+    path = write_csv("days.csv", rows)
+    command = ("-q", "encode", "--scheme", "digits", path, "--target", "y")
+    made = numtok(*command, "--split", "by=day,test=2020")
+    counts = Store(Path("artifacts")).resolve(made.out.strip()).manifest.counts
+    assert (counts["rows_train"], counts["rows_test"]) == (2, 2)
+
+
+def test_nested_columns_may_hold_any_value(numtok: Shell) -> None:
+    logs = pa.array([[datetime(2020, 1, 1)], [], None], pa.list_(pa.timestamp("us")))
+    words = pa.array([["é"], ["b"], []], pa.list_(pa.string()))
+    table = pa.table({"log": logs, "words": words, "y": [1.0, 2.0, 3.0]})
+    pq.write_table(table, "log.parquet")
+    command = ("encode", "--scheme", "digits", "log.parquet", "--target", "y", "--dry-run")
+    ran = numtok(*command)
+    assert ran.code == 0 and '["é"]' in ran.err + ran.out
+    assert numtok(*command, "--drop", "log").code == 0
+
+
+def test_strings_of_every_type_are_numbers_and_dates_of_a_table(numtok: Shell) -> None:
+    columns = {"sold": ["2019-03-04", "2020-01-02"] * 9, "area": ["1,234", "999"] * 9}
+    target = pa.array([float(n) for n in range(18)])
+    made = set()
+    for number, kind in enumerate(
+        (pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string()))
+    ):
+        table = {name: pa.array(each, pa.string()).cast(kind) for name, each in columns.items()}
+        pq.write_table(pa.table(table | {"y": target}), f"{number}.parquet")
+        ran = numtok("-q", "table", f"{number}.parquet", "--target", "y")
+        file = read_table_of(Store(Path("artifacts")).resolve(ran.out.strip())).file
+        made.add(str(file.features))
+    assert len(made) == 1 and "(days)" in made.pop()
 
 
 def test_profiles_read_records(numtok: Shell) -> None:

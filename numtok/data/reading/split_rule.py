@@ -133,12 +133,17 @@ class SplitRule:
         >>> rule = SplitRule.parse("by=day,validation=2020-03,test=2020-05-01")
         >>> [rule.split_at(day) for day in ("2020-02-29", "2020-03-01", "2020-05-01", None)]
         ['train', 'validation', 'test', 'train']
+        >>> rule = SplitRule.parse("by=day,test=2020")
+        >>> [rule.split_at(day) for day in ("2019-12-31", "2020-01-01", "2019", "2020")]
+        ['train', 'test', 'train', 'test']
         """
         split = TRAIN
         if value is None:
             return split
         for name, start in self.starts.items():
-            if sort_key(value) >= sort_key(start):
+            ours, theirs = sort_key(value), sort_key(start)
+            # A year is before all of its days.
+            if value >= start if ours[0] and not theirs[0] else ours >= theirs:
                 split = name
         return split
 

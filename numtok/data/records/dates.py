@@ -12,8 +12,9 @@ _ISO = "ISO 8601"
 _ISO_UTC = "ISO 8601 with time zones, converted to UTC"
 _ISO_MIXED = "ISO 8601, converted to UTC (values without a time zone are taken as UTC)"
 _DAYS = ("%Y-%m-%d", "%Y/%m/%d", "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y")
+_SHORT_DAYS = ("%m/%d/%y", "%d/%m/%y", "%d.%m.%y")
 _FORMATS = (
-    *(f"{day}{time}" for day in _DAYS for time in ("", " %H:%M", " %H:%M:%S")),
+    *(f"{day}{time}" for day in (*_DAYS, *_SHORT_DAYS) for time in ("", " %H:%M", " %H:%M:%S")),
     "%Y-%m-%dT%H:%M:%S",
     "%m/%d/%Y %I:%M %p",
     "%m/%d/%Y %I:%M:%S %p",
@@ -58,6 +59,8 @@ def dates_of(values: "pa.Array[Any]", form: str) -> "pa.Array[Any]":
     not a date."""
     if form.startswith("%"):
         dates = pc.strptime(values, format=form, unit="s", error_is_null=True)
+        # %Y reads 79 as the year 79.
+        dates = pc.if_else(pc.less(pc.year(dates), 1000), pa.scalar(None, dates.type), dates)
         return dates.cast(pa.timestamp("s"))  # in UTC, if the format has a zone
     return _iso_dates(values)
 

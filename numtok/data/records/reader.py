@@ -205,7 +205,10 @@ def _strings(path: str, name: str, column: "pa.ChunkedArray[Any]") -> "pa.Chunke
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pa.types.is_nested(column.type):
-        values = [None if value is None else json.dumps(value) for value in column.to_pylist()]
+        values = [
+            None if value is None else json.dumps(value, ensure_ascii=False, default=str)
+            for value in column.to_pylist()
+        ]
         return pa.chunked_array([pa.array(values, pa.string())])
     if pa.types.is_floating(column.type):  # repr, since Arrow writes 1.0 as 1
         values = [

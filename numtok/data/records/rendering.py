@@ -26,9 +26,10 @@ from numtok.data.records.row_template import TEMPLATE, RowTemplate
 from numtok.data.records.splits import has_splits, splits_of
 from numtok.data.records.template import check_targets, proposals, rendered, template_of
 from numtok.data.tables.file import SKIP_ROWS, parquet_names
-from numtok.errors import DataError, file_not_found
+from numtok.errors import DataError, UsageError, file_not_found
 from numtok.files import Sink
 from numtok.names import join_names
+from numtok.numerals.policy import NumeralPolicy
 from numtok.store.access import StoreAccess
 from numtok.store.artifact import DATA, Artifact, Parent
 
@@ -119,10 +120,29 @@ def as_texts(
     template
         Template of an earlier rendering; None to choose one from the settings.
     """
+    if template is not None:
+        _check_reused(config, template)
+    if config.target and NumeralPolicy.parse(config.numerals or "default").decimal == "comma":
+        raise UsageError(
+            "--numbers with decimal commas cannot be combined with --target, because numbers of a "
+            "record are written with decimal points. Remove it"
+        )
     result = run(config, store, template=template)
     for note in result.notes:
         store.note(note)
     return reading(config, result), result
+
+
+def _check_reused(config: Settings, template: RowTemplate) -> None:
+    """Raise UsageError if fields are chosen that differ from those of a reused encoding."""
+    given = {"fields": config.fields, "drop": config.drop, "text-field": config.text_field}
+    if tuple(config.target) not in ((), tuple(template.targets)):
+        given["target"] = config.target
+    if options := [name for name, value in given.items() if value]:
+        raise UsageError(
+            f"--{options[0]} cannot be combined with --reuse-encoding, whose texts have the fields "
+            f"{', '.join(template.fields)} and the target {', '.join(template.targets)}. Remove it"
+        )
 
 
 def reading(config: Settings, rows: Rendered) -> Settings:

@@ -1,5 +1,6 @@
 """Splits of the records of a file, the same for every stage that reads the file."""
 
+import re
 from collections.abc import Container
 from dataclasses import replace
 from operator import itemgetter
@@ -57,7 +58,10 @@ def in_order(records: Records, name: str) -> "pa.Array":
 
 def _as_date(start: str, form: str) -> str:
     """Return the first value of a split as :func:`in_order` returns dates. It is written in the
-    format of its column, or in any other; years, months and other strings are unchanged."""
+    format of its column, or in any other. Of a year, it is the first day; months and other strings
+    are unchanged."""
+    if re.fullmatch("[0-9]{4}", start):
+        return f"{start}-01-01"
     value = pa.array([start])
     for each in (form, date_format(value)):
         if each is not None and not (dates := dates_of(value, each)).null_count:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numtok.data.records.columns import column_of
 from numtok.data.records.dates import dates_of
 from numtok.data.records.reader import JSON_LINES, read_records
+from numtok.data.tables.columns import plain_strings
 from numtok.data.tables.file import csv_form, parsed
 
 #: Parts of a date that become features, with their functions in Arrow.
@@ -43,9 +44,10 @@ def with_types(table: "pa.Table", decimal: str = ".") -> "tuple[pa.Table, list[s
     on converted columns."""
     notes = []
     for index, name in enumerate(table.column_names):
-        if not pa.types.is_string(table.schema.types[index]):
+        plain = plain_strings(table.column(index))
+        if not pa.types.is_string(plain.type):
             continue
-        values = table.column(index).combine_chunks()
+        values = plain.combine_chunks()
         if isinstance(values, pa.ChunkedArray):
             values = pa.concat_arrays(values.chunks)
         column = column_of(name, values, decimal)

@@ -83,7 +83,7 @@ def feature_column(
     may_drop
         True if error messages should suggest ``--drop``.
     """
-    column = _plain(column)
+    column = plain_strings(column)
     kind = column.type
     drop = f", or drop the column: --drop {name}" if may_drop else ""
     if pa.types.is_boolean(kind):
@@ -118,7 +118,7 @@ def target_column(
     may_skip
         True if error messages should suggest skipping bad rows with ``--on-error skip``.
     """
-    column = _plain(column)
+    column = plain_strings(column)
     skip = f"skip such rows ({_SKIP})" if may_skip else "remove the row"
     if pa.types.is_string(column.type):
         if (row := first_word(column)) is not None:
@@ -168,7 +168,7 @@ def check_varies(where: str, name: str, target: "pa.Array[Any]") -> None:
 
 def split_column(where: str, name: str, column: "pa.ChunkedArray[Any]") -> "pa.Array[Any]":
     """Convert a split column to strings [n]. Raises DataError if a split name is invalid."""
-    column = _plain(column)
+    column = plain_strings(column)
     if not pa.types.is_string(column.type):
         raise DataError(
             f"{where}: split column {name!r} must have names such as train and test (got "
@@ -260,7 +260,7 @@ def _kind(values: "pa.Array[Any]") -> Kind:
     return "number" if pa.types.is_floating(values.type) else "category"
 
 
-def _plain(column: "pa.ChunkedArray[Any]") -> "pa.ChunkedArray[Any]":
+def plain_strings(column: "pa.ChunkedArray[Any]") -> "pa.ChunkedArray[Any]":
     """Decode dictionaries, and convert all string types to the plain one."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)

@@ -30,10 +30,10 @@ SKIP_ROWS = ", or skip such rows: --on-error skip"
 _COLUMNS = 20_000  # maximum: each takes 30 kB here and in later stages, even with few rows
 
 
-def check_format(path: str) -> None:
-    """Raise UsageError if a file name has none of the endings in ``FORMATS``."""
-    if not path.endswith(FORMATS):
-        raise UsageError(f"{path}: unknown format; the name must end in {' or '.join(FORMATS)}")
+def check_format(path: str, formats: tuple[str, ...]) -> None:
+    """Raise UsageError if a file name has none of the given endings."""
+    if not path.endswith(formats):
+        raise UsageError(f"{path}: unknown format; the name must end in {' or '.join(formats)}")
 
 
 def read_file(path: Path) -> bytes:

@@ -209,6 +209,18 @@ def test_invalid_timestamps_are_not_dates(value: str) -> None:
     assert date_format(pa.array(["2013-02-28", value])) is None
 
 
+def test_years_of_two_digits_are_those_of_1969_to_2068() -> None:
+    for form, days in (
+        ("%m/%d/%y", ["5/25/79", "1/2/03", "12/31/68"]),
+        ("%d.%m.%y", ["25.5.79", "2.1.03", "31.12.68"]),
+    ):
+        column = pa.array(days)
+        assert date_format(column) == form
+        assert iso_texts(dates_of(column, form)).to_pylist() == [
+            "1979-05-25", "2003-01-02", "2068-12-31",
+        ]  # fmt: skip
+
+
 def test_rows_with_time_zones_are_split_in_time_order(tmp_path: Path) -> None:
     path = tmp_path / "tweets.csv"
     path.write_text(
