@@ -265,12 +265,8 @@ def clustered(own: Ints, clusters: "pa.Array[Any] | None") -> Ints:
 _FLAT = ("tokens", "numbers", "number_start", "number_length", "channel")
 _COUNTED = ("tokens", "numbers", "target_index")
 _UNUSED = ("text", "number_text")
-_OF_NUMBERS = (
-    "number_start",
-    "number_length",
-    "number_text",
-    "channel",
-)  # lists as long as the numbers
+# Lists as long as the numbers.
+_OF_NUMBERS = ("number_start", "number_length", "number_text", "channel")
 _MAY_LACK = ("answer_start", "label", CLUSTER)  # may be null
 
 

@@ -142,8 +142,8 @@ class SplitRule:
             return split
         for name, start in self.starts.items():
             ours, theirs = sort_key(value), sort_key(start)
-            # A year is before all of its days.
-            if value >= start if ours[0] and not theirs[0] else ours >= theirs:
+            is_day = ours[0] and not theirs[0]  # a year is before all of its days
+            if value >= start if is_day else ours >= theirs:
                 split = name
         return split
 
