@@ -222,7 +222,8 @@ def fair_skill() -> Table:
     means: dict[str, list[float]] = {}
     for data in _FAIR:
         for label, lines in _fair_results(data).items():
-            skill, name = lines["field-skill"], re.sub(r"^rt(,\w+=\d+)+", "rt", label)  # sized
+            skill = lines["field-skill"]
+            name = re.sub(r"^rt(,\w+=\d+)+", "rt", label)  # its settings are sized to each set
             cells.setdefault(name, {})[data] = _rounded(skill, *_INTERVAL)
             means.setdefault(name, []).append(float(skill["figure"]))
     ordered = sorted(cells, key=lambda name: -statistics.mean(means[name]))

@@ -279,7 +279,7 @@ class EncodeUnit:
                 twins.add(row_hashes(texts, spans, targets), splits)
                 encoded = codec.encode(texts, spans, targets.answers)
                 found = texts.data, texts.rows, spans.starts, spans.ends
-                unread.merge(count_unread(*found, unread.still_sampled))
+                unread.merge(count_unread(*found, unread.next_sample))
                 numbers += len(encoded.numbers)
                 tokens += len(encoded.tokens)
                 outcomes.update(names_of(encoded.outcomes))

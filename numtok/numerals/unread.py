@@ -74,11 +74,9 @@ class UnreadDigits(msgspec.Struct, forbid_unknown_fields=True):
             self.shapes[shape] = self.shapes.get(shape, 0) + words
 
     @property
-    def still_sampled(self) -> int:
-        """Number of runs of unread digits to sample from the next column.
-
-        Finding a word takes a microsecond, so a large input cannot afford many per column.
-        """
+    def next_sample(self) -> int:
+        """Number of runs of unread digits to sample from the next column. It is small once enough
+        are sampled, because finding words is slow."""
         return max(_LATER, SAMPLED - sum(self.shapes.values()))
 
     def commonest(self, most: int = KEPT_SHAPES) -> "UnreadDigits":

@@ -228,6 +228,8 @@ def _as_texts(
         if config.target or rendering.is_records(config.inputs):
             if config.dry_run:  # nothing is kept in the user's store
                 store = stack.enter_context(store.scratch())
+            if isinstance(encoding, Unfitted):
+                rendering.check_decimals(encoding.policy)
             config, result = rendering.as_texts(config, store, template)
             if isinstance(encoding, Unfitted):
                 encoding = replace(encoding, template=result.template)

@@ -70,6 +70,7 @@ def run(config: Config, store: Store, progress: Progress) -> MadeArtifact:
     """
     started = time.monotonic()
     if config.target is not None and rendering.has_target(config.inputs, config.target):
+        rendering.check_decimals(NumeralPolicy.parse(config.numerals or "default"))
         config, _ = rendering.as_texts(config, store)
     else:
         refuse(config, ("fields", "drop"), "rows that are texts")

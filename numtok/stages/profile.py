@@ -146,7 +146,11 @@ def run(
 
     Raises UsageError, DataError (naming file, line and problem) and StoreError.
     """
+    # auto asks for a proposal, which every profile has.
+    spec = "default" if config.numerals in (None, "auto") else config.numerals
+    policy = NumeralPolicy.parse(spec, config.not_numbers)
     if config.target:
+        rendering.check_decimals(policy)
         with store.scratch() as scratch:
             texts, _ = rendering.as_texts(config, scratch)
             profile = run(texts, store, progress, look, about)
@@ -154,9 +158,6 @@ def run(
             return replace(profile, inputs=config.inputs, notes=notes)
     specs = _specs(config.schemes)
     schemes = [scheme_of(spec) for spec in specs]
-    # auto asks for a proposal, which every profile has.
-    spec = "default" if config.numerals in (None, "auto") else config.numerals
-    policy = NumeralPolicy.parse(spec, config.not_numbers)
     screening = Screening.of(config)
     with ExitStack() as stack:
         quota = Quota.parse(config.disk_limit)

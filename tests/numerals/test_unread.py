@@ -40,7 +40,7 @@ def test_words_are_counted_once_by_their_shape() -> None:
 def test_later_columns_count_all_digits_but_sample_few_words() -> None:
     unread = UnreadDigits()
     for texts in (["T1 7"] * 2 * SAMPLED, ["K2 7"] * 2 * SAMPLED):
-        unread.merge(counted(texts, sampled=unread.still_sampled))
+        unread.merge(counted(texts, sampled=unread.next_sample))
     assert (unread.digits, unread.unread) == (8 * SAMPLED, 4 * SAMPLED)
     assert unread.shapes["T0"] == SAMPLED
     assert 0 < unread.shapes["K0"] < SAMPLED / 10

@@ -205,7 +205,12 @@ def test_a_reused_encoding_has_its_own_fields(numtok: Shell, says: Says) -> None
 def test_decimal_commas_of_texts_and_a_target_are_refused(numtok: Shell, says: Says) -> None:
     Path("eu.csv").write_text("text;price\nkostet 7,5;1,234\nkostet 8,5;2,345\n")
     command = ("encode", "--scheme", "digits", "eu.csv", "--target", "price", "--numbers")
-    says.refused(numtok(*command, "eu"), 2, "decimal commas", "--target")
+    told = ("decimal commas", "--target")
+    says.refused(numtok(*command, "eu"), 2, *told)
+    for other in (("race", "--dry-run"), ("profile",)):
+        asked = (*other, "eu.csv", "--target", "price", "--numbers")
+        says.refused(numtok(*asked, "eu"), 2, *told)
+    assert numtok(*asked, "auto").code == 0
     assert numtok(*command, "english").code == 0
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from numtok.analysis.figures._reports import by_data, colours_of, report_labels
 from numtok.analysis.figures.base import FigureKind
@@ -43,27 +43,32 @@ class Error(FigureKind):
             ReportPredictions.of_numbers(evaluation).of_target(self.target)
             for evaluation in evaluations
         )
-        members = zip(labels, evaluations, predictions, strict=True)
+        members = map(_Member, labels, evaluations, predictions)
         for name, of_data in by_data(members, evaluations, resolve).items():
             groups = _on_same_rows(of_data)
             for group in groups:
-                split = group[0][1].report.split
+                split = group[0].evaluation.report.split
                 title = name if len(groups) == 1 else f"{name}, {split}"
-                lines = [(label, predicted.answers) for label, _, predicted in group]
+                lines = [(member.label, member.predictions.answers) for member in group]
                 panel, panel_notes = panel_of(title, lines, colours, self.relative)
                 panels.append(panel)
                 notes += panel_notes
         return Picture(panels, notes)
 
 
-_Member = tuple[str, Evaluation, ReportPredictions]
+class _Member(NamedTuple):
+    """A report with its label and its predictions."""
+
+    label: str
+    evaluation: Evaluation
+    predictions: ReportPredictions
 
 
 def _on_same_rows(members: Sequence[_Member]) -> list[list[_Member]]:
     """Group reports by the rows that they predict."""
     groups: list[list[_Member]] = []
     for member in members:
-        alike = (group for group in groups if group[0][2].same_rows(member[2]))
+        alike = (group for group in groups if group[0].predictions.same_rows(member.predictions))
         if (group := next(alike, None)) is None:
             groups.append(group := [])
         group.append(member)

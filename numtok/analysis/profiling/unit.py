@@ -202,7 +202,7 @@ class Counting:
         """Add the numbers in a batch of rows to the statistics. ``ids`` are the row ids."""
         counted = self.counted
         found = texts.data, texts.rows, spans.starts, spans.ends
-        counted.unread.merge(count_unread(*found, counted.unread.still_sampled))
+        counted.unread.merge(count_unread(*found, counted.unread.next_sample))
         counted.notations += count_notations(texts, spans)
         nodes = counted.fields.assign(texts, spans)
         if len(targets.spans):

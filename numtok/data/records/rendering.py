@@ -122,15 +122,19 @@ def as_texts(
     """
     if template is not None:
         _check_reused(config, template)
-    if config.target and NumeralPolicy.parse(config.numerals or "default").decimal == "comma":
-        raise UsageError(
-            "--numbers with decimal commas cannot be combined with --target, because numbers of a "
-            "record are written with decimal points. Remove it"
-        )
     result = run(config, store, template=template)
     for note in result.notes:
         store.note(note)
     return reading(config, result), result
+
+
+def check_decimals(policy: NumeralPolicy) -> None:
+    """Raise UsageError if a policy would misread the numbers of rendered rows."""
+    if policy.decimal == "comma":
+        raise UsageError(
+            "--numbers with decimal commas cannot be combined with --target, because numbers of a "
+            "record are written with decimal points. Remove it"
+        )
 
 
 def _check_reused(config: Settings, template: RowTemplate) -> None:

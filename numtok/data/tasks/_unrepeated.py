@@ -46,10 +46,8 @@ def permuted(number, left, right, keys):  # type: ignore[no-untyped-def]
 
 
 def keys_of(seed: int, purpose: str, count: int = 6) -> NDArray[np.uint64]:
-    """Return keys (uint64[count]) that depend only on the seed and the purpose.
-
-    Six are enough rounds of :func:`permuted` to mix the halves.
-    """
+    """Return keys (uint64[count]) that depend only on the seed and the purpose. Each is for one
+    round of :func:`permuted`."""
     digest = hashlib.shake_256(f"{purpose} {seed}".encode()).digest(8 * count)
     return np.frombuffer(digest, "<u8").astype(np.uint64)
 

@@ -23,6 +23,7 @@ from numtok.evaluation.record_splits import target_values
 from numtok.evaluation.tabicl_rival import check_tabicl
 from numtok.models.heads.base import HEADS
 from numtok.models.presets import preset, trunk
+from numtok.numerals.policy import NumeralPolicy
 from numtok.registry import name_in
 from numtok.settings.race import Config
 from numtok.stages import features, table
@@ -76,6 +77,7 @@ def enter_records(config: Config, store: Store, progress: Progress) -> Entered:
 def _entered(config: Config, store: Store, progress: Progress) -> Entered:
     progress(RaceProgress("", "reading the file"))
     check_tabicl()
+    rendering.check_decimals(NumeralPolicy.parse(config.numerals or "default"))
     path, name = config.inputs[0], str(config.target)
     records = read_records(path, skip=config.on_error == "skip")
     time_split = TimeSplit(None)
