@@ -14,9 +14,8 @@ import pyarrow as pa
 from numtok.arrays import Bools, Floats
 from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import checked_groups
-from numtok.encoding.schema import SCHEME_FILE
 from numtok.encoding.schemes.base import Failure
-from numtok.encoding.splits import splits
+from numtok.encoding.splits import read_codec, splits
 from numtok.encoding.texts import unescape
 from numtok.errors import NumtokError, StoreError
 from numtok.numerals.column import Numerals
@@ -30,7 +29,7 @@ def differences(artifact: Artifact) -> Iterator[str]:
     """Yield the first row that differs in each shard of encoded data, with file and row, and shards
     that cannot be read."""
     try:
-        codec = Codec.read(artifact.path / SCHEME_FILE)
+        codec = read_codec(artifact)
         shards = [shard for several in splits(artifact).values() for shard in several]
     except NumtokError as error:
         yield str(error)

@@ -42,7 +42,9 @@ _MEMORY = 0.25  # fraction of the machine's memory that one split may use
 def read_codec(artifact: Artifact) -> Codec:
     """Read the codec of an artifact (encoded data or a model)."""
     with artifact.naming_plugins():
-        return Codec.read(artifact.path / SCHEME_FILE)
+        codec = Codec.read(artifact.path / SCHEME_FILE)
+    artifact.check(SCHEME_FILE)
+    return codec
 
 
 def same_codec(first: Artifact, second: Artifact) -> bool:

@@ -8,7 +8,6 @@ into shards.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, cast
 
 import msgspec
@@ -72,13 +71,16 @@ class Timing(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Report and timing that were read from a report artifact, with the artifact's REF and
-    folder."""
+    """Report and timing that were read from a report artifact."""
 
-    ref: str
+    artifact: Artifact
     report: Report
     timing: Timing
-    folder: Path
+
+    @property
+    def ref(self) -> str:
+        """REF of the report, ``name@version``."""
+        return self.artifact.ref
 
 
 def write_predictions(draft: Draft, table: "pa.Table") -> None:
@@ -115,8 +117,8 @@ def publish(draft: Draft, model: Artifact, report: Report, timing: Mapping[str, 
 def read(artifact: Artifact) -> Evaluation:
     """Read a report and its timing. Raises StoreError if the report file is damaged or has a newer
     schema."""
-    report, timing = _REPORT.read(artifact.path), artifact.timing(Timing)
-    return Evaluation(artifact.ref, report, timing, artifact.path)
+    report, timing = artifact.read(_REPORT), artifact.timing(Timing)
+    return Evaluation(artifact, report, timing)
 
 
 _REPORT = StoredJson(name=REPORT_FILE, kind=Report, newest=SCHEMA)
@@ -279,13 +281,14 @@ class ReportPredictions:
 
 
 def _sorted_predictions(evaluation: Evaluation) -> "pa.Table":
-    table = _read_predictions(evaluation.folder / PREDICTIONS_FILE, evaluation.report)
+    table = _read_predictions(evaluation)
     return table.sort_by([(name, "ascending") for name in _key(table)]).combine_chunks()
 
 
-def _read_predictions(path: Path, report: Report) -> "pa.Table":
-    """Read the predictions, and check that the file has the columns that this kind of report
-    requires."""
+def _read_predictions(evaluation: Evaluation) -> "pa.Table":
+    """Read the predictions. Raises StoreError if the file lacks a column that this kind of report
+    requires, or was changed."""
+    path, report = evaluation.artifact.path / PREDICTIONS_FILE, evaluation.report
     always, schema = _ALWAYS[report.measures], predictions_schema((), measures=report.measures)
 
     def row_type(name: str) -> "pa.DataType | None":
@@ -306,6 +309,7 @@ def _read_predictions(path: Path, report: Report) -> "pa.Table":
             numerals = pc.match_substring_regex(rows.column(name), NUMERAL)
             if not pc.all(numerals, min_count=0).as_py():
                 raise damaged(path, f"a value of its column {name!r} is not a written number")
+    evaluation.artifact.check(PREDICTIONS_FILE)
     return table
 
 
@@ -316,7 +320,7 @@ def invalid_fractions(evaluation: Evaluation) -> dict[str | None, float]:
     If decoding was constrained, this is the fraction of predictions for which the unconstrained
     choice would not have been a number. Raises StoreError if the file of predictions is damaged.
     """
-    table = scorable(_read_predictions(evaluation.folder / PREDICTIONS_FILE, evaluation.report))
+    table = scorable(_read_predictions(evaluation))
     unconstrained = table.column("on_grammar")
     is_number = _numbers(table, "valid" if unconstrained.null_count else "on_grammar")
     fractions: dict[str | None, float] = {None: float(1 - is_number.mean())}

@@ -32,6 +32,7 @@ from numtok.encoding.number_sizes import SizeUnit, is_sized, measure_sizes
 from numtok.encoding.row_twins import TWINS, RowTwins
 from numtok.encoding.schema import SCHEME_FILE
 from numtok.encoding.scheme_spec import scheme_of
+from numtok.encoding.splits import read_codec
 from numtok.encoding.tokenizer_json import tokenizer_json
 from numtok.encoding.unit import EncodeUnit, Screening, UnitFacts
 from numtok.numerals.unread import SHOWN_SHAPES, UNREAD, UnreadDigits
@@ -132,8 +133,7 @@ def resolve(config: Config, store: Store) -> ResolvedEncoding:
     parents, sized = [], False
     if config.like is not None:
         artifact = store.resolve(config.like, kinds={ENCODED, MODEL})
-        with artifact.naming_plugins():
-            encoding: Unfitted | Reused = Reused(Codec.read(artifact.path / SCHEME_FILE))
+        encoding: Unfitted | Reused = Reused(read_codec(artifact))
         parents = [artifact.as_parent()]
         if store.find(artifact.kind, artifact.name, artifact.version):
             # A name without a version may refer to a newer artifact later.

@@ -13,8 +13,7 @@ from numtok.data.records.reader import has_fields
 from numtok.data.tables.file import FORMATS
 from numtok.data.tables.text_features import read_text_features
 from numtok.declaration import CheckApplies, no_options
-from numtok.encoding.codec import Codec
-from numtok.encoding.schema import SCHEME_FILE
+from numtok.encoding.splits import read_codec
 from numtok.errors import UsageError, meaningless
 from numtok.evaluation.conformal import Calibrated
 from numtok.evaluation.devices import Note
@@ -55,7 +54,7 @@ def run(config: Config, store: Store, check: CheckApplies = no_options) -> Gener
     model = store.resolve(config.model, kinds={MODEL})
     file = read_model_file(model)
     if isinstance(file, TableModelFile):
-        recipe = read_text_features(model.path)
+        recipe = read_text_features(model)
         if recipe is None or (recipe.template is None and str(config.file).endswith(FORMATS)):
             check("tables", "a model of tables")
             calibrated = _calibrated(config, model, file, store)
@@ -64,7 +63,7 @@ def run(config: Config, store: Store, check: CheckApplies = no_options) -> Gener
         template = recipe.template
     else:
         check("texts", "a model of texts")
-        template = Codec.read(model.path / SCHEME_FILE).template
+        template = read_codec(model).template
     # Else the rows of the file are texts.
     of_records = template and config.file and has_fields(config.file, template.fields)
     calibrated = _calibrated(config, model, file, store)  # after the checks: it may take minutes
@@ -84,7 +83,7 @@ def text_predictor(
     Raises UsageError for a table model whose features do not come from texts, and for options that
     do not apply; StoreError; and DataError for data that cannot calibrate intervals.
     """
-    file, recipe = read_model_file(model), read_text_features(model.path)
+    file, recipe = read_model_file(model), read_text_features(model)
     if isinstance(file, TableModelFile):
         if recipe is None:
             raise UsageError(
@@ -117,7 +116,7 @@ def _predictions(
 ) -> Iterator[tuple[Query, RowPrediction]]:
     """Predict rows, or those that the settings name, from their texts."""
     if isinstance(file, TableModelFile):
-        recipe = read_text_features(model.path)
+        recipe = read_text_features(model)
         assert recipe is not None
         return predict_features(
             config, model, file, recipe, rows, note=store.note, calibrated=calibrated

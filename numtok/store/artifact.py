@@ -172,6 +172,23 @@ class Artifact:
         changed."""
         return read_listing(self.path, self.manifest.content)
 
+    def read(self, stored: StoredJson[T]) -> T:
+        """Read a JSON file among the content files. Raises StoreError if it is damaged, or if it
+        was changed (see :meth:`check`)."""
+        value = stored.read(self.path)
+        self.check(stored.name)
+        return value
+
+    def check(self, name: str) -> None:
+        """Raise StoreError unless the checksum of a content file is the recorded one.
+
+        Small files with settings, constants and results are checked whenever they are read, because
+        a changed digit in one of them would change results without notice.
+        """
+        digest, _ = files.sha256_file(self.path / name)
+        if all(output.sha256 != digest for output in self.files() if output.path == name):
+            raise damaged(self.path / name, "its checksum is not the recorded one")
+
     def timing(self, kind: type[T]) -> T:
         """Read ``timing.json`` as an object of the class ``kind``, which declares the fields that
         the caller needs."""

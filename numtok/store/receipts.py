@@ -3,6 +3,7 @@
 A unit of work is an independent part of what a stage does, such as encoding one piece of the input.
 """
 
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar
@@ -12,7 +13,7 @@ import msgspec
 from numtok import files
 from numtok.names import NAME
 from numtok.store.artifact import FORMAT, RECEIPTS, SMALL, Output, is_there, readable_json
-from numtok.stored_json import decode
+from numtok.stored_json import convert, decode
 
 F = TypeVar("F", bound=msgspec.Struct)
 
@@ -26,6 +27,7 @@ class Receipt(msgspec.Struct, Generic[F], frozen=True, forbid_unknown_fields=Tru
     its facts.
 
     ``facts`` is a struct, defined by the stage, with further results of the unit, such as counts.
+    ``digest`` is the SHA-256 of the receipt without it.
     """
 
     schema: Annotated[int, msgspec.Meta(ge=FORMAT, le=FORMAT)]
@@ -34,6 +36,7 @@ class Receipt(msgspec.Struct, Generic[F], frozen=True, forbid_unknown_fields=Tru
     settings: str
     outputs: tuple[Output, ...]
     facts: F
+    digest: str = ""
 
 
 def write_receipt(
@@ -56,7 +59,7 @@ def write_receipt(
         schema=FORMAT, unit=unit, input=input, settings=settings, outputs=tuple(outputs),
         facts=NoFacts() if facts is None else facts,
     )  # fmt: skip
-    receipt = readable_json(unencoded)
+    receipt = _sealed(unencoded)
     if len(receipt) > SMALL:
         raise ValueError(
             f"the receipt of {unit} must have at most {SMALL} bytes (got {len(receipt)})"
@@ -69,9 +72,9 @@ def read_receipt(
 ) -> Receipt[F] | None:
     """Return the receipt of a unit of work, or None if the unit must be done.
 
-    A receipt is valid if its input and settings digests match, its facts have the given type, and
-    all files that it lists exist with the recorded size and SHA-256. An invalid receipt is removed
-    together with these files. Raises StoreError if the disk fails.
+    A receipt is valid if its digest and those of its input and settings match, its facts have the
+    given type, and all files that it lists exist with the recorded size and SHA-256. An invalid
+    receipt is removed together with these files. Raises StoreError if the disk fails.
     """
     path = _receipt_path(draft, unit)
     with files.reporting("continue from", path):
@@ -97,7 +100,7 @@ def vouched(draft: Path) -> dict[str, Output]:
     for entry in files.system.scandir(folder):
         if entry.name.startswith("."):  # an incomplete receipt
             continue
-        if (receipt := _load_receipt(folder / entry.name, msgspec.Raw)) is not None:
+        if (receipt := _load_receipt(folder / entry.name, dict)) is not None:
             outputs |= {output.path: output for output in receipt.outputs}
     return outputs
 
@@ -117,7 +120,17 @@ def _receipt_path(draft: Path, unit: str) -> Path:
 
 def _load_receipt(path: Path, facts: type[Any]) -> Receipt[Any] | None:
     """Read a receipt. Return None if it is damaged, so that its unit is done again."""
+    content = files.read_bytes(path, SMALL)
     try:
-        return decode(files.read_bytes(path, SMALL), Receipt[facts])  # type: ignore[valid-type]
+        receipt = decode(content, Receipt[Any])
+        if _sealed(receipt) != content:
+            return None
+        return msgspec.structs.replace(receipt, facts=convert(receipt.facts, facts))
     except ValueError:
         return None
+
+
+def _sealed(receipt: Receipt[Any]) -> bytes:
+    """Return the content of a receipt's file, with the digest."""
+    blank = readable_json(msgspec.structs.replace(receipt, digest=""))
+    return readable_json(msgspec.structs.replace(receipt, digest=hashlib.sha256(blank).hexdigest()))

@@ -215,10 +215,10 @@ def _names(data: Artifact) -> list[str]:
     """Return the baselines that may be fitted to a table or to rendered rows."""
     trees = find_spec("sklearn") is not None
     if data.kind == TABLE:
-        if read_text_features(data.path) is not None:  # hidden states
+        if read_text_features(data) is not None:  # hidden states
             return []
         tuned = [TUNED] if trees else []
-        return [MEAN, MEDIAN, *([*fits(), *tuned] if read_table_file(data.path).features else [])]
+        return [MEAN, MEDIAN, *([*fits(), *tuned] if read_table_file(data).features else [])]
     names = [MEAN, MEDIAN, *fits(), *(TEXT_BASELINES if trees else ())]
     if f"rows_{VALIDATION}" in data.manifest.counts:
         names += [TUNED] if trees else []
@@ -254,7 +254,7 @@ def _of_rows(
     config: Config, data: Artifact, policy: NumeralPolicy, store: Store
 ) -> dict[str, BaselinePredictions]:
     """Return the predictions of a baseline on rendered rows, for each target."""
-    baseline, targets = str(config.baseline), TEMPLATE.read(data.path).targets
+    baseline, targets = str(config.baseline), data.read(TEMPLATE).targets
     records = _read_fields(str(config.file), data)
     _check_count(config, len(records))
     names = {name.removeprefix("rows_") for name in data.manifest.counts}
@@ -286,7 +286,7 @@ def _check_count(config: Config, rows: int) -> None:
 def _read_fields(path: str, data: Artifact) -> Records:
     """Read the records of a file. Raises UsageError if it lacks a field of rendered rows."""
     records = read_records(path)
-    fields = TEMPLATE.read(data.path).fields
+    fields = data.read(TEMPLATE).fields
     if lacking := [name for name in fields if name not in records.names]:
         raise UsageError(
             f"{path} has no field {listed(lacking)} (it has {listed(records.names)}). {data.ref} "

@@ -175,9 +175,9 @@ def model_path(artifact: Artifact) -> Path:
 def read_model_file(artifact: Artifact) -> ModelFile:
     """Read an artifact's ``model.json``.
 
-    Raises StoreError if the file is damaged or has a newer format.
+    Raises StoreError if the file was changed or has a newer format.
     """
-    return _MODEL.read(artifact.path)
+    return artifact.read(_MODEL)
 
 
 def write_model_file(folder: Path, file: ModelFile) -> None:

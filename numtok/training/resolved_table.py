@@ -137,5 +137,5 @@ def resolve_table(config: Config, table: Artifact, ranks: Ranks = ALONE) -> Reso
         normalizer=normalizer,
         recipe=recipe,
         folds=[] if config.fold is None else [config.fold],
-        text_features=read_text_features(table.path),
+        text_features=read_text_features(table),
     )

@@ -30,6 +30,7 @@ from numtok.store.store import Store
 from tests.cases import case
 from tests.chain import csv_rows, there, unpadded
 from tests.fakereports import METRIC_NAMES, Fake, make
+from tests.forged import forged
 from tests.messages import Says
 from tests.shell import Ran, Shell
 
@@ -438,6 +439,7 @@ def test_reports_of_numbers_and_of_answers_do_not_compare(store: Store, says: Sa
     path = answers.path / REPORT_FILE
     told = msgspec.json.decode(path.read_bytes()) | {"texts": {"longest": 3, "stopped": 0}}
     path.write_bytes(msgspec.json.encode(told))
+    answers = forged(answers)
     for first, second in ((numbers, answers), (answers, numbers)):
         both = f"{first.ref} is a report of {first.name} and {second.ref} one of {second.name}"
         told = both, "reports of one kind", "`numtok eval --fill answers`"

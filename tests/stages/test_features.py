@@ -91,7 +91,7 @@ def test_features_are_states_of_the_text_before_the_target(store: Store, pooling
     # Neither the target nor its name, which would be all that is left of its line.
     texts = [f"size: {n % 7}\nkind: {'ab'[n % 2]}" for n in range(60)]
     np.testing.assert_allclose(table.numbers, states(texts, pooling=pooling), atol=1e-5)
-    recipe = read_text_features(artifact.path)
+    recipe = read_text_features(artifact)
     assert recipe is not None
     assert (recipe.pooling, recipe.causal, recipe.target) == (pooling, True, "y")
     assert recipe.sha256 == FrozenSource.of("gpt2").digest()[0]
@@ -163,7 +163,7 @@ def test_long_texts_and_skipped_rows_are_noted(store: Store) -> None:
     rows = [row("x " * 99 * (n % 2), n) for n in range(6)]
     path = written([*rows, {"text": "none"}, {"text": "3 4", "targets": {"y": [[0, 1], [2, 3]]}}])
     artifact = made(store, path, on_error="skip", pooling="last")
-    notes = read_table_file(artifact.path).notes
+    notes = read_table_file(artifact).notes
     assert "skipped 2 bad rows" in notes
     assert any("beginning of 3 texts" in note for note in notes)
 

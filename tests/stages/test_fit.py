@@ -37,6 +37,7 @@ from numtok.training.model_json import MODEL_FILE, TableModelFile, read_model_fi
 from tests import chain, fakeheads
 from tests.cases import case
 from tests.chain import csv_rows, quiet
+from tests.forged import forged
 from tests.messages import Says
 from tests.shell import Shell
 from tests.stages import test_train
@@ -550,7 +551,7 @@ def test_damage_to_a_model_is_named(store: Store, says: Says) -> None:
     for content, kind, message in cases:
         path.write_text(content)
         with says.raises(kind, str(model.path), message):
-            read_regressor(model, CPU)
+            read_regressor(forged(model), CPU)
 
 
 @pytest.mark.parametrize("head", ["pointwise", "riemann:16"])

@@ -47,6 +47,7 @@ from numtok.training.weights import WEIGHTS
 from tests.cases import case
 from tests.chain import contents, encoded, generated, jsonl, quiet, timing_of
 from tests.fakemodels import transformer
+from tests.forged import forged
 from tests.messages import Says
 from tests.shell import Ran, Shell
 
@@ -1002,7 +1003,7 @@ def test_wrong_fields_of_a_model_file_are_named(learnt: Artifact, says: Says) ->
             edit(model)
             path.write_text(json.dumps(model))
             kind = UsageError if parts == [unknown] else StoreError
-            damaged(says, learnt, *parts, "model.json", kind=kind)
+            damaged(says, forged(learnt), *parts, "model.json", kind=kind)
 
 
 def test_a_model_of_texts_is_not_read_as_one_of_tables(learnt: Artifact) -> None:
@@ -1029,7 +1030,8 @@ def test_an_encoding_of_another_model_is_refused(learnt: Artifact, says: Says) -
     other = Store(learnt.path.parents[2]).resolve("arithmetic-p1000").path / "scheme.json"
     shutil.copy(other, learnt.path / "scheme.json")
     verify = f"`numtok verify {learnt.ref}`"
-    damaged(says, learnt, "model.json", "271 tokens", "has 1189", verify)
+    damaged(says, learnt, "scheme.json is damaged", "checksum")
+    damaged(says, forged(learnt), "model.json", "271 tokens", "has 1189", verify)
 
 
 @pytest.mark.parametrize("split", ["train", "validation"])

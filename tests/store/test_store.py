@@ -30,7 +30,7 @@ from numtok.store.provenance import Provenance, provenance
 from numtok.store.receipts import NoFacts, read_receipt, write_receipt
 from numtok.store.store import Absent, Store
 from numtok.store.verification import verify
-from numtok.stored_json import Natural
+from numtok.stored_json import Natural, StoredJson
 from tests import fakestage
 from tests.cases import case
 from tests.fakestage import make
@@ -344,6 +344,16 @@ class _Counted(msgspec.Struct, forbid_unknown_fields=True):
     rows: Natural
 
 
+class _Told(msgspec.Struct):
+    rows: Any
+
+
+def facts_of_another_type(folder: Path, rows: Any) -> None:
+    receipt = read_receipt(folder, "u", input="i", settings="s", facts=_Counted)
+    assert receipt is not None
+    write_receipt(folder, "u", input="i", settings="s", outputs=receipt.outputs, facts=_Told(rows))
+
+
 @pytest.fixture
 def drafted(tmp_path: Path) -> Path:
     folder = tmp_path / "drafted"
@@ -362,16 +372,20 @@ def test_a_receipt_is_read_back_with_its_facts(drafted: Path) -> None:
     assert receipt.outputs[0].path == "a.txt"
 
 
-HARMED: dict[str, Harm] = {
-    "another byte": on("a.txt", Path.write_bytes, b"abd"),
-    "a byte more": on("a.txt", Path.write_bytes, b"abcd"),
-    "no file": on("a.txt", Path.unlink),
-    "half a receipt": on("receipts/u.json", Path.write_bytes, b"{"),
-    "no receipt": on("receipts/u.json", Path.unlink),
-} | {
-    f"facts {facts}": on("receipts/u.json", edit, facts=facts)
-    for facts in ({"rows": "3"}, {"rows": -1}, {"rows": None}, {}, {"rows": 3, "more": 1})
-}
+HARMED: dict[str, Harm] = (
+    {
+        "another byte": on("a.txt", Path.write_bytes, b"abd"),
+        "a byte more": on("a.txt", Path.write_bytes, b"abcd"),
+        "no file": on("a.txt", Path.unlink),
+        "half a receipt": on("receipts/u.json", Path.write_bytes, b"{"),
+        "no receipt": on("receipts/u.json", Path.unlink),
+    }
+    | {
+        f"facts {facts}": on("receipts/u.json", edit, facts=facts)
+        for facts in ({"rows": 4}, {"rows": "3"}, {}, {"rows": 3, "more": 1})
+    }
+    | {f"rows {rows}": partial(facts_of_another_type, rows=rows) for rows in ("3", -1, None)}
+)
 
 
 def test_a_receipt_counts_only_while_all_it_lists_is_there_and_its_facts_are_of_the_type(
@@ -630,6 +644,19 @@ HARM: dict[str, tuple[Harm, str]] = {
         "files.jsonl is damaged: line 1: '../../../secret' leaves the artifact's folder",
     ),
 }
+
+
+def test_a_small_file_is_checked_whenever_it_is_read(store: Store, says: Says) -> None:
+    artifact, stored = make(store), StoredJson(name="scheme.json", kind=dict[str, float])
+    assert artifact.read(stored) == {}
+    stored.write(artifact.path, {"factor": 1e308})
+    with says.raises(StoreError, "scheme.json is damaged", "checksum", "numtok verify"):
+        artifact.read(stored)
+    (artifact.path / "scheme.json").unlink()
+    with says.raises(StoreError, "scheme.json"):
+        artifact.check("scheme.json")
+    with says.raises(StoreError, "manifest.json is damaged", "checksum"):
+        artifact.check("manifest.json")  # the listing has only content files
 
 
 def test_what_a_manifest_lacks_is_damage_where_it_is_needed(store: Store) -> None:

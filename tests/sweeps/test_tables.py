@@ -56,7 +56,7 @@ def evaluations() -> list[Evaluation]:
 
 
 def ids(of: Evaluation, fold: int) -> list[int]:
-    rows = pq.read_table(of.folder / PREDICTIONS_FILE).to_pylist()
+    rows = pq.read_table(of.artifact.path / PREDICTIONS_FILE).to_pylist()
     return [int(row["id"]) for row in rows if row["position"] == fold]
 
 

@@ -360,7 +360,7 @@ def publish(
 def read(artifact: Artifact) -> LoadedProbe:
     """Read a probe artifact. Raises StoreError if it is damaged or has another schema version."""
     names = {output.path for output in artifact.files()}
-    probe = _PROBE.read(artifact.path)
+    probe = artifact.read(_PROBE)
     return LoadedProbe(
         artifact.ref,
         probe,

@@ -10,8 +10,9 @@ from numtok.cli.output.printing import Format, Rows, Size, print_dry_run, print_
 from numtok.declaration import settings_in
 from numtok.encoding.codec import Codec
 from numtok.encoding.row_twins import TWINS, twins_note
-from numtok.encoding.schema import INEXACT, SCHEME_FILE, TRUNCATED
+from numtok.encoding.schema import INEXACT, TRUNCATED
 from numtok.encoding.schemes.base import Scheme, is_exact, title_of
+from numtok.encoding.splits import read_codec
 from numtok.numerals.literals import MOST_DIGITS
 from numtok.numerals.unread import UNREAD, UnreadDigits
 from numtok.registry import spec_of
@@ -59,7 +60,7 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
         print_dry_run(result.ref, about, format)
         return
     assert result.artifact is not None
-    codec = Codec.read(result.artifact.path / SCHEME_FILE)
+    codec = read_codec(result.artifact)
     scheme, normalizer = title_of(codec.scheme), _normalizer(codec)
     unread = result.artifact.facts(_EncodeFacts).unread
     print_made(

@@ -28,7 +28,7 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
     assert result.artifact is not None
     task = " ".join(result.artifact.manifest.command[2:3])
     is_table = result.artifact.kind == TABLE
-    notes = read_table_file(result.artifact.path).notes if is_table else []
+    notes = read_table_file(result.artifact).notes if is_table else []
     attribution = result.artifact.facts(_Facts).attribution
     print_made(
         result.artifact,

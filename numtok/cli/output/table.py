@@ -19,7 +19,7 @@ def print_result(artifact: Artifact, made: bool, format: Format, quiet: bool) ->
 
     ``made`` is False if the artifact already existed.
     """
-    file, table = read_table_file(artifact.path), read_table_of(artifact)
+    file, table = read_table_file(artifact), read_table_of(artifact)
     notes = list(file.notes)
     if TRAIN in (splits := table.splits()):  # of the first fold
         notes += twin_notes(table, [name for name in splits if name != TRAIN])

@@ -210,7 +210,7 @@ def with_new_rows(
     The new split begins with a copy of the stored split ``repeated``, if there is one. The targets
     of the new rows are unknown and written as 0. Raises UsageError if ``records`` lack a field.
     """
-    template = TEMPLATE.read(rows.path)
+    template = rows.read(TEMPLATE)
     stored = pq.read_table(rows.path / ROWS)
     table = records.table
     for name in template.targets:

@@ -50,7 +50,7 @@ def template_in(inputs: Sequence[str], store: StoreAccess) -> RowTemplate | None
         artifact = store.resolve(inputs[0], {DATA})
     except NumtokError:  # reading the input reports the error
         return None
-    return TEMPLATE.read(artifact.path) if (artifact.path / TEMPLATE.name).is_file() else None
+    return artifact.read(TEMPLATE) if (artifact.path / TEMPLATE.name).is_file() else None
 
 
 def of_texts(config: Settings) -> Settings:

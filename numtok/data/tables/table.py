@@ -161,12 +161,12 @@ def write_table_file(folder: Path, file: TableFile) -> None:
     _TABLE.write(folder, file)
 
 
-def read_table_file(folder: Path) -> TableFile:
-    """Read ``table.json`` from a folder.
+def read_table_file(artifact: Artifact) -> TableFile:
+    """Read the ``table.json`` of a table artifact.
 
-    Raises StoreError if the file is damaged or its format is newer than this version of numtok.
+    Raises StoreError if the file was changed or its format is newer than this version of numtok.
     """
-    return _TABLE.read(folder)
+    return artifact.read(_TABLE)
 
 
 def read_table(folder: Path, names: Sequence[str]) -> Table:
@@ -174,7 +174,7 @@ def read_table(folder: Path, names: Sequence[str]) -> Table:
 
     Raises StoreError if a file is damaged or its format is newer than this version of numtok.
     """
-    file = read_table_file(folder)
+    file = _TABLE.read(folder)
     rows = pa.concat_tables(
         [file.schema.empty_table(), *(_read_rows(folder / name, file) for name in names)]
     ).combine_chunks()
@@ -228,10 +228,13 @@ VALIDATION = "validation"  # split for validation; without it some train rows ar
 
 
 def read_table_of(artifact: Artifact) -> Table:
-    """Read all rows of a table artifact. Raises the same errors as :func:`read_table`."""
+    """Read all rows of a table artifact. Raises the same errors as :func:`read_table`, and
+    StoreError if ``table.json`` was changed."""
     paths = (output.path for output in artifact.files())
     names = sorted(path for path in paths if path.startswith(_ROWS))
-    return read_table(artifact.path, names)
+    table = read_table(artifact.path, names)
+    artifact.check(TABLE_FILE)
+    return table
 
 
 def learnt_rows(table: Table, fold: int, most: int | None, seed: int) -> NDArray[np.int64]:

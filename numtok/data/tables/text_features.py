@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from numtok.data.records.row_template import RowTemplate
+from numtok.store.artifact import Artifact
 from numtok.stored_json import Positive, StoredJson
 
 FORMAT = 1  # of features.json
@@ -69,12 +70,13 @@ def write_text_features(folder: Path, features: TextFeatures) -> None:
     _FEATURES.write(folder, features)
 
 
-def read_text_features(folder: Path) -> TextFeatures | None:
-    """Read ``features.json`` from a folder; return None if the file is missing.
+def read_text_features(artifact: Artifact) -> TextFeatures | None:
+    """Read the ``features.json`` of a table or of a model; return None if it has none.
 
-    Raises StoreError if the file is damaged or its format is newer than this version of numtok.
+    Raises StoreError if the file was changed or its format is newer than this version of numtok.
     """
-    return _FEATURES.read(folder) if (folder / FEATURES_FILE).exists() else None
+    there = (artifact.path / FEATURES_FILE).exists()
+    return artifact.read(_FEATURES) if there else None
 
 
 def without_targets(text: str, spans: Iterable[NamedSpan], *, causal: bool) -> str:

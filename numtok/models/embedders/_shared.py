@@ -12,6 +12,8 @@ from numtok.errors import UsageError
 from numtok.models.embedders.base import INIT, FeatureEmbedder, FeatureModule, TokenVectors
 from numtok.models.vocabulary import Vocabulary
 
+LARGEST = 1e15  # embedders that compute with a value itself clip its absolute value to this one
+
 
 class Whole(nn.Module):
     """Multiply each value by the factor of its token: -1.23 with ``E2`` is -123.

@@ -5,12 +5,11 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
+from numtok.models.embedders._shared import LARGEST
 from numtok.models.embedders.base import Embedder, TokenVectors
 from numtok.models.objectives.base import Objective
 from numtok.models.trunks.base import TokenTrunk
 from numtok.models.vocabulary import Vocabulary
-
-_LARGEST = 1e15  # values beyond are clipped to it
 
 
 @dataclass(frozen=True)
@@ -45,5 +44,5 @@ class Scaled(Embedder):
 
 class _Scaled(TokenVectors):
     def forward(self, tokens_BL: Tensor, values_BL: Tensor) -> Tensor:
-        values_BL = values_BL.clamp(-_LARGEST, _LARGEST)
+        values_BL = values_BL.clamp(-LARGEST, LARGEST)
         return super().forward(tokens_BL, values_BL) * values_BL[:, :, None]

@@ -165,7 +165,7 @@ def _raced(
         started=started,
     )
     stored = planning.stored()
-    plan = PLAN.read(stored.path)
+    plan = stored.read(PLAN)
     if plan.left_out:
         progress(RaceProgress(_left_out(plan, config), "planning"))
     entries = {entry.label: entry for entry in entered.entries}
