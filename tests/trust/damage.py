@@ -13,9 +13,8 @@ from tests.trust.world import World, opened
 
 _SECONDS, _MEBIBYTES = 10.0, 1536.0
 # Small files whose checksum is compared whenever they are read: no change goes unnoticed.
-_CHECKED = {
-    *["scheme.json", "model.json", "report.json", "table.json", "probe.json", "predictions.parquet"]
-}
+_SETTINGS = ("scheme", "model", "report", "table", "probe")
+_CHECKED = {"predictions.parquet"} | {f"{name}.json" for name in _SETTINGS}
 
 
 def damaged(world: World, random: Random) -> int:
