@@ -1,12 +1,36 @@
 """Artifacts whose files were changed together with their checksums, as no accident does it."""
 
 import hashlib
+import json
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from numtok import files
 from numtok.store import artifact as on_disk
 from numtok.store.artifact import FILES, MANIFEST, Artifact, Output
+from numtok.store.receipts import write_receipt
+
+
+def forge_manifest(folder: Path, **changes: Any) -> None:
+    """Change fields of a manifest, and its digest."""
+    manifest = msgspec.structs.replace(on_disk.read_manifest(folder), **changes)
+    (folder / MANIFEST).write_bytes(on_disk.manifest_bytes(manifest))
+
+
+def forge_receipt(path: Path, **changes: Any) -> None:
+    """Change facts of a receipt, and its digest."""
+    told = json.loads(path.read_bytes())
+    facts = told["facts"] | changes
+    write_receipt(
+        path.parents[1],
+        told["unit"],
+        input=told["input"],
+        settings=told["settings"],
+        outputs=msgspec.convert(told["outputs"], list[Output]),
+        facts=msgspec.defstruct("Facts", [*facts])(**facts),
+    )
 
 
 def forged(artifact: Artifact) -> Artifact:
@@ -17,11 +41,10 @@ def forged(artifact: Artifact) -> Artifact:
         outputs.append(Output(path, size, digest))
     listing = on_disk.listing(outputs)
     (folder / FILES).write_bytes(listing)
-    manifest = msgspec.structs.replace(
-        on_disk.read_manifest(folder),
+    forge_manifest(
+        folder,
         files=len(outputs),
         bytes=sum(output.bytes for output in outputs),
         content=hashlib.sha256(listing).hexdigest(),
     )
-    (folder / MANIFEST).write_bytes(on_disk.manifest_bytes(manifest))
     return Artifact(folder, artifact.kind, artifact.name, artifact.version)

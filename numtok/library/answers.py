@@ -112,10 +112,15 @@ def score_answers(
     scored, numbers = scoring.read(
         Answers(
             ids=ids,
-            truths=[str(value) for value in truth],
+            truths=[_text(value, scoring.comma) for value in truth],
             locations=[f"truth[{index}]" for index in range(len(truth))],
             answers=models,
             clusters=clusters_of(ids, own),
         )
     )
     return Shown.of(scoring.score(scored, numbers), print_scores)
+
+
+def _text(value: str | float | Decimal, comma: bool) -> str:
+    text = str(value)
+    return text.replace(".", ",") if comma and not isinstance(value, str) else text

@@ -38,9 +38,10 @@ class Squares(NamedTuple):
         return roots
 
 
-def _power_of_two(values: Floats) -> float:
-    """Return a power of two near the largest magnitude. Dividing by it is exact."""
-    return float(np.ldexp(1.0, np.frexp(np.abs(values).max())[1] - 1))
+def power_of_two(values: Floats) -> float:
+    """Return a power of two near the largest magnitude, 1 if all values are 0. Dividing by it is
+    exact."""
+    return 1.0 if not values.any() else float(np.ldexp(1.0, np.frexp(np.abs(values).max())[1] - 1))
 
 
 def _again(values: Floats, weights: Floats, centre: bool) -> tuple[float, float]:
@@ -51,11 +52,11 @@ def _again(values: Floats, weights: Floats, centre: bool) -> tuple[float, float]
         return 0.0, 1.0
     if not values.any():
         return 0.0, 1.0
-    scale = _power_of_two(values)
+    scale = power_of_two(values)
     values = values / scale
     if centre:
         values = values - np.average(values, weights=weights)
-        finer = _power_of_two(values)
+        finer = power_of_two(values)
         scale, values = scale * finer, values / finer
     return float(np.average(np.square(values), weights=weights)), scale
 
@@ -66,7 +67,7 @@ def mean_square(values: Floats) -> Callable[[Floats], Squares]:
     >>> mean_square(np.array([1e200, 7e200]))(np.ones((1, 2))).root
     array([5.e+200])
     """
-    scale = _power_of_two(values) if values.any() else 1.0
+    scale = power_of_two(values)
     squares = np.square(values / scale)
 
     def statistic(weights: Floats) -> Squares:
@@ -88,7 +89,7 @@ def variance(values: Floats) -> Callable[[Floats], Squares]:
     array([2., 0.])
     """
     constant = values.min() == values.max()
-    scale = 1.0 if constant else _power_of_two(values)
+    scale = 1.0 if constant else power_of_two(values)
     centred = values / scale
     centred = np.zeros(len(values)) if constant else centred - centred.mean()
     squares = np.square(centred)

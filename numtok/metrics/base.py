@@ -31,7 +31,8 @@ Values = Floats | Bools
 _RESAMPLES = 1000  # of all intervals
 
 # A metric that overflows or divides by zero is undefined, which is reported separately.
-_quiet = np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore")
+#: Metrics may divide by 0: what comes of it is counted or makes them undefined.
+quiet = np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore")
 
 
 class Predictions(NamedTuple):
@@ -261,7 +262,7 @@ class Metric(ABC):
         return lambda weights: statistic(weights[:, counted])
 
     @final
-    @_quiet
+    @quiet
     def compute(self, answers: Predictions, weights: Floats) -> Floats:
         """Return the metric, float64[resamples], for weights float64[resamples, n]."""
         return self.of_counted(answers)(weights)
@@ -322,7 +323,7 @@ class PairedDifference(NamedTuple):
     share_better: float | None
 
 
-@_quiet
+@quiet
 def figures(
     metrics: Sequence[Metric],
     answers: Predictions,
@@ -342,7 +343,7 @@ def figures(
     return figures_over_seeds(metrics, [answers], resamples=resamples)
 
 
-@_quiet
+@quiet
 def figures_over_seeds(
     metrics: Sequence[Metric],
     seeds: Sequence[Predictions],
@@ -398,7 +399,7 @@ def means(columns: Sequence[Floats], answers: Predictions, *, shares: bool = Fal
     return [_counted(figure, every, answers.sample, shares) for figure, _ in results]
 
 
-@_quiet
+@quiet
 def paired(
     metric: Metric,
     first: Sequence[Predictions],

@@ -34,5 +34,5 @@ class ExponentAccuracy(ShareMetric):
 
     def values(self, answers: Predictions) -> Values:
         truth, prediction = answers.truth, answers.prediction
-        right = _exponents(truth) == _exponents(prediction)
+        right = (_exponents(truth) == _exponents(prediction)) & np.isfinite(prediction)
         return np.asarray(right & (np.sign(truth) == np.sign(prediction)))

@@ -82,17 +82,19 @@ class KendallTau(Metric):
     source = "Kendall (1945); Decoding-based Regression, Table 1"
     better = "higher"
     bounds = (-1.0, 1.0)
-    undefined = "the true values or the predictions are constant"
+    undefined = "the true values or the predictions are constant, or a prediction is infinite"
 
     def statistic(self, answers: Predictions) -> Statistic:
         x, y = _ranks(answers.truth), _ranks(answers.prediction)
+        missing = np.isinf(answers.prediction).astype(np.float64)  # it has no rank
         cluster = None if answers.sample is None else _ranks(answers.sample)
         concordance, in_x, in_y = (_pair_sums(*both, cluster) for both in ((x, y), (x, x), (y, y)))
 
         def tau(weights: Floats) -> Floats:
             untied = np.sqrt(in_x(weights) * in_y(weights))
             ratio = concordance(weights) / np.where(untied > 0, untied, np.nan)
-            clipped: Floats = np.clip(ratio, -1.0, 1.0)
+            known = dot(weights, missing) == 0
+            clipped: Floats = np.where(known, np.clip(ratio, -1.0, 1.0), np.nan)
             return clipped
 
         return tau

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from numtok.arrays import Floats
+from numtok.metrics._squares import power_of_two
 from numtok.metrics._weighted import dot
 from numtok.metrics.base import Metric, Predictions, Statistic
 
@@ -27,7 +28,7 @@ class Slope(Metric):
     def statistic(self, answers: Predictions) -> Statistic:
         # Scaled and centered, so that little precision is lost and nothing overflows.
         x, y = answers.truth, answers.prediction
-        size_x, size_y = (max(float(np.abs(column).max()), 1e-300) for column in (x, y))
+        size_x, size_y = power_of_two(x), power_of_two(y)
         x, y = x / size_x, y / size_y
         x, y = x - x.mean(), y - y.mean()
 

@@ -30,10 +30,11 @@ class ExplainedNumber:
     """One number, encoded by one scheme and decoded again."""
 
     scheme: str
+    value: float  # the number as float64
     tokens: tuple[str, ...]
     channel: float | None
     decoded: str  # the decoded literal, or the name of the failure
-    error: float | None  # relative; None if it is not finite
+    error: float | None  # relative (see relative_error)
     exact: bool  # whether the channel is float64 (else float32)
     note: str  # special outcome, or that the scheme needs fitting; else ""
 
@@ -82,15 +83,16 @@ def _written(scheme: Scheme, numerals: Numerals) -> ExplainedNumber:
     error = None
     if not failure and np.isfinite([numerals.values[0], decoded.values[0]]).all():
         # Compare literals, not float64, which may round both to the same value.
-        value, back = (
-            Decimal(plain_literal(each)) for each in (numerals.literals.at(0), decoded.literal(0))
+        error = relative_error(
+            *(
+                Decimal(plain_literal(each))
+                for each in (numerals.literals.at(0), decoded.literal(0))
+            )
         )
-        if value or not back:
-            relative = float(abs(back - value) / (abs(value) or 1))
-            error = relative if np.isfinite(relative) else None
     outcome = Outcome(encoded.outcomes[0])
     return ExplainedNumber(
         scheme=title_of(scheme),
+        value=float(numerals.values[0]),
         tokens=tuple(names[token] for token in encoded.tokens),
         channel=None if encoded.channel is None else float(encoded.channel[0]),
         decoded=failure.name.lower() if failure else decoded.literal(0),
@@ -98,3 +100,12 @@ def _written(scheme: Scheme, numerals: Numerals) -> ExplainedNumber:
         exact=is_exact(scheme),
         note=outcome.name.lower().replace("_", " ") if outcome else _BARE * needs_sample(scheme),
     )
+
+
+def relative_error(value: Decimal, back: Decimal) -> float | None:
+    """Return the error of a decoded number relative to the encoded one; None if float64 cannot
+    represent it, as for 0 decoded as another number."""
+    if not value:
+        return None if back else 0.0
+    relative = float(abs(back - value) / abs(value))
+    return relative if np.isfinite(relative) else None

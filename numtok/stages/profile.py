@@ -414,7 +414,7 @@ def _high_level(fields: Collection[FieldProfile], advised: str) -> Iterator[str]
     remedy = (
         f"Encode with --scheme xval --normalize {advised}"
         if advised == AROUND_THE_MEAN
-        else "Subtract a constant from them, or use a scheme that keeps all digits, such as fone"
+        else "Subtract a constant from them, or use a scheme that loses nothing"
     )
     yield (
         f"the standard deviation is below {percent(HIGH_LEVEL)} of the mean: "

@@ -32,7 +32,7 @@ def run(config: Config) -> AnswerScores:
         "cluster": config.cluster_field,
     }
     answers, numbers = scoring.read(
-        read_answer_files(config.files, config.truth, names, skip=scoring.skip)
+        read_answer_files(config.files, config.truth, names, comma=scoring.comma, skip=scoring.skip)
     )
     scores = scoring.score(answers, numbers)
     if config.out is not None:

@@ -318,9 +318,14 @@ def manifest_bytes(manifest: Manifest) -> bytes:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read the manifest in a folder. Raises StoreError if it is damaged or too large, or if it has
-    another format version."""
-    return _MANIFEST.read(folder)
+    """Read the manifest in a folder. Raises StoreError if it was changed or is too large, or if it
+    has another format version."""
+    path = folder / MANIFEST
+    content = files.read_bytes(path, _MANIFEST.limit)
+    manifest = _MANIFEST.of(content, path)
+    if content != manifest_bytes(manifest):
+        raise damaged(path, "its digest does not match its fields", REMAKE)
+    return manifest
 
 
 def read_listing(folder: Path, content: str) -> list[Output]:

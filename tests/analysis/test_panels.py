@@ -77,6 +77,7 @@ def test_the_front_has_what_nobody_beats_in_both() -> None:
     points = [CostPoint(*one, None, None) for one in every]
     assert [one.label for one in pareto_front(points)] == ["a", "c"]
     assert [one.label for one in pareto_front(points, higher=False)] == ["a", "b"]
+    assert pareto_front(points, higher=None) == []
     panel = cost_panel(points, ("seconds", "r2"), {one.label: k for k, one in enumerate(points)})
     assert panel is not None
     front, *dots = panel.marks

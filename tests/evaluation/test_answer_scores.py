@@ -163,6 +163,7 @@ def test_random_swaps_and_the_normal_distribution_agree() -> None:
 
 def test_models_that_answer_alike_do_not_differ() -> None:
     assert permutation_test(np.zeros(10)) == 1
+    assert permutation_test(np.array([0.1, 0.2, -0.3])) == 1  # their sum is not 0 in float64
     assert detectable_difference(np.zeros(10)) is None
     assert detectable_difference(np.ones(1)) is None
 

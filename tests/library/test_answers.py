@@ -27,6 +27,9 @@ def test_answers_are_exact_decimals(says: Says) -> None:
     assert numtok.read_answer("from 3 to 4", "first-number") == 3
     assert numtok.read_answer("60%", numbers="percent") == Decimal("0.6")
     assert numtok.read_answer(None) is None
+    mixed = r"It is $1\frac{1}{2}$."
+    assert numtok.read_answer(mixed, numbers="fractions") == Decimal("1.5")
+    assert numtok.read_answer(mixed, "first-number") == 1
     with says.raises(UsageError, "text must be a string or None", "5"):
         numtok.read_answer(5)
     with says.raises(UsageError, "'last'"):
@@ -51,6 +54,11 @@ def test_arrays_are_true_values_and_rows_without_a_cluster_are_apart() -> None:
     assert shown.result.clusters == 3
     shown = numtok.score_answers(["1", "2", "4"], truth, rules="strict", clusters=[None] * 3)
     assert shown.result.clusters is None
+
+
+def test_true_values_that_are_no_texts_have_a_point() -> None:
+    shown = numtok.score_answers(["1,234"], [1.234], rules="strict", numbers="decimal=comma")
+    assert shown.result.models[0].rules[0].metrics["exact-match"].value == 1
 
 
 def test_answers_in_memory_are_scored(says: Says) -> None:

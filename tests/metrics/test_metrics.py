@@ -668,12 +668,22 @@ def test_a_truth_that_is_no_number_is_refused() -> None:
         ("exponent-accuracy", [1000, 1e23, -1, 0, 5], [9999, 9.9e22, 1, 0, 0], 0.4),
         ("kendall-tau", [1, 2, 3, 4], [4, 3, 2, 1], -1.0),
         ("kendall-tau", [1, 1, 2], [1, 2, 2], 0.5),
+        ("exponent-accuracy", [1e308, 1], [np.inf, 1], 0.5),
+        ("slope", [1e15, 1e15 + 1, 1e15 + 2], [1e15, 1e15 + 1, 1e15 + 1], 0.5),
     ],
 )
 def test_figures_worked_out_by_hand(
     spec: str, truth: list[float], prediction: list[float], expected: float
 ) -> None:
     assert METRICS.build(spec).plain(Predictions.of(truth, prediction)) == pytest.approx(expected)
+
+
+def test_a_missing_prediction_has_no_rank() -> None:
+    metric = METRICS.build("kendall-tau")
+    answers = Predictions.of([1, 2, 3], [1, 2, np.inf])
+    assert metric.why_undefined(answers) == metric.undefined
+    weights = np.array([[1.0, 1.0, 1.0], [1.0, 2.0, 0.0]])
+    np.testing.assert_array_equal(metric.compute(answers, weights), [np.nan, 1.0])
 
 
 @each(("truth", "prediction"), [([1.0, 2.0], [1.0, -2.0]), ([0.0], [1.0]), ([1.0], [0.0])])

@@ -46,6 +46,7 @@ from tests.cases import case
 from tests.chain import jsonl as write
 from tests.chain import standard_input
 from tests.faults import Plan, installed
+from tests.forged import forge_manifest
 from tests.messages import Says
 from tests.shell import Shell
 
@@ -903,13 +904,11 @@ def test_force_keeps_what_is_identical(tmp_path: Path, full: Path) -> None:
 def test_force_names_differing_files(tmp_path: Path, full: Path, numtok: Shell, says: Says) -> None:
     first = encode(Store(tmp_path / "artifacts"), full)
     listing = (first.path / "files.jsonl").read_bytes()
-    manifest = (first.path / "manifest.json").read_text()
     digest = hashlib.sha256((first.path / "scheme.json").read_bytes()).hexdigest().encode()
     changed = listing.replace(digest, b"0" * 64)
     assert changed != listing
     (first.path / "files.jsonl").write_bytes(changed)
-    old, new = (hashlib.sha256(one).hexdigest() for one in (listing, changed))
-    (first.path / "manifest.json").write_text(manifest.replace(old, new))
+    forge_manifest(first.path, content=hashlib.sha256(changed).hexdigest())
     ran = numtok(*P1000, str(full), "--force")
     ran = ran._replace(err=ran.err.replace(first.ref, "REF"))
     says.refused(ran, 1, "REF differs in scheme.json", "numtok verify REF", "numtok rm REF")

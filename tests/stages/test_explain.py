@@ -101,6 +101,10 @@ def test_schemes_of_a_fixed_range_show_a_number_in_a_stated_one(numtok: Shell) -
     for number, stated in (("-60.2", "-100 to 100"), ("2500", "-10,000 to 10,000")):
         out = numtok("explain", number, "--scheme", "nd", "--scheme", "chronos").out
         assert "OVERFLOW" not in out and stated in " ".join(out.split())
+    out = numtok("explain", "2.500,5", "--numbers", "eu", "--scheme", "nd").out
+    assert "-10,000 to 10,000" in " ".join(out.split()) and "2501" in out
+    out = numtok("explain", "0", "--scheme", "nd").out
+    assert "0.01" in out and "%" not in out  # the error is relative to 0
     # Programs see what the scheme writes without a range.
     assert explained(numtok, "-60.2", "--scheme", "nd")[0]["read back"] == "overflow"
 

@@ -460,6 +460,14 @@ def test_losses_are_those_of_all_numbers_written_and_read_back(seed: int, tmp_pa
                 assert loss.tokens_per_number == pytest.approx(encoded.lengths.mean())
 
 
+def test_digits_that_float64_cannot_hold_are_a_loss(tmp_path: Path) -> None:
+    rows = [f"id {2**53 + 1 + 2 * k} of {k / 7}" for k in range(60)]  # k / 7 is read as written
+    found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows))
+    assert "digits" in found.lossless and "bits" not in found.lossless
+    found = profile(tmp_path, texts(tmp_path / "a.jsonl", *(f"of {k / 7}" for k in range(60))))
+    assert {"digits", "bits"} <= {*found.lossless}
+
+
 def test_nothing_is_called_fine_that_is_not_certain(tmp_path: Path, numtok: Shell) -> None:
     rows = [f"[{100 + k % 900}e{k // 900}]" for k in range(5000)]
     found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows))

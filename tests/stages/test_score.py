@@ -76,6 +76,36 @@ def test_numbers_in_json_stay_as_written(numtok: Shell) -> None:
     assert second["models"]["a"]["strict"] == {"number": None, "right": False}
 
 
+def test_numbers_in_json_have_points_where_texts_have_commas(numtok: Shell) -> None:
+    rows = [("1,234", 1.234), ("2,5", 2.500), (0.125, "0,125")]
+    path = written("a.jsonl", *({"answer": answer, "truth": truth} for answer, truth in rows))
+    assert exact(printed(numtok, path, "--rule", "strict", "--numbers", "decimal=comma")) == 1
+
+
+def test_clusters_of_any_file_count(numtok: Shell, says: Says) -> None:
+    gold = written("gold.jsonl", *GOLD)
+    alone, inside = written("a.jsonl", *said(5)), written("b.jsonl", *said(5, cluster="c"))
+    for files in ((alone, inside), (inside, alone)):
+        found = printed(numtok, *files, "--truth", gold, "--rule", "last-number")
+        assert found["clusters"] == 1
+    other = written("c.jsonl", *said(5, cluster="d"))
+    says.refused(numtok("score", inside, other, "--truth", gold), 3, "c.jsonl:", "'d'", "'c'")
+    named = numtok("score", inside, "--truth", gold, "--cluster-field", "clusterr")
+    says.refused(named, 2, "--cluster-field 'clusterr'", "no row")
+
+
+def test_a_difference_says_which_rows_it_counts(numtok: Shell) -> None:
+    gold = written("gold.jsonl", *GOLD)
+    files = [written("a.jsonl", *said(0)), written("b.jsonl", *said(0))]
+    arguments = ("score", *files, "--truth", gold, "--rule", "last-number")
+    lmae = ("--compare-by", "lmae,skip=yes")
+    assert "over the rows that count" not in numtok(*arguments, *lmae).out
+    written("b.jsonl", *(row | {"answer": None} if n < 8 else row for n, row in enumerate(said(0))))
+    ran = numtok(*arguments, *lmae)
+    assert ran.err == ""
+    assert "rows that count for both models (12 or more of 20)" in " ".join(ran.out.split())
+
+
 def test_fields_are_named_also_nested_ones(numtok: Shell) -> None:
     rows = [
         {"doc_id": 3, "resps": [["x", "#### 18"]], "doc": {"final": "so\n#### 18", "who": "a"}},

@@ -35,6 +35,7 @@ from tests import fakestage
 from tests.cases import case
 from tests.fakestage import make
 from tests.faults import Plan, installed, points
+from tests.forged import forge_manifest
 from tests.messages import Says
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -196,7 +197,7 @@ def test_facts_are_in_the_manifest_and_not_in_those_that_have_none(store: Store)
     assert json.loads((told.path / MANIFEST).read_bytes())["facts"] == facts
     assert verify(told).problems == []
     edit(told.path / MANIFEST, facts={"mean": 0.0})
-    assert verify(told).problems[0].startswith("manifest.json was edited: its digest")
+    assert "manifest.json is damaged: its digest" in verify(told).problems[0]
     silent = make(store)
     assert silent.manifest.facts == {}
     assert "facts" not in json.loads((silent.path / MANIFEST).read_bytes())
@@ -572,12 +573,7 @@ def list_outside(folder: Path) -> None:
     listing = on_disk.listing([Output("secret", 3, "00" * 32)])
     (folder / FILES).write_bytes(listing.replace(b"secret", b"../../../secret"))
     digest = files.sha256_file(folder / FILES)[0]
-    manifest = on_disk.read_manifest(folder)
-    changed = type(manifest)(
-        **{name: getattr(manifest, name) for name in manifest.__struct_fields__}
-        | {"content": digest, "files": 1, "bytes": 3}
-    )
-    (folder / MANIFEST).write_bytes(on_disk.manifest_bytes(changed))
+    forge_manifest(folder, content=digest, files=1, bytes=3)
 
 
 def nested(levels: int) -> dict[str, Any]:
@@ -599,11 +595,11 @@ HARM: dict[str, tuple[Harm, str]] = {
     "a link for a folder": (on("part", swap_for_link), "'part/unit-0.txt' is missing"),
     "an edited count": (on(MANIFEST, edit, counts={"rows": 10}), "digest does not match its"),
     "an edited setting": (
-        on(MANIFEST, edit, settings={"seed": 8}),
+        partial(forge_manifest, settings={"seed": 8}),
         "its settings and parents give",
     ),
-    "another name": (on(MANIFEST, edit, name="joy"), "manifest.json belongs to fake/joy@"),
-    "spaces in the manifest": (on(MANIFEST, append, " "), "manifest.json was edited"),
+    "another name": (partial(forge_manifest, name="joy"), "manifest.json belongs to fake/joy@"),
+    "spaces in the manifest": (on(MANIFEST, append, " "), "digest does not match its"),
     "an unknown field": (
         on(MANIFEST, edit, more=1),
         "is damaged: Object contains unknown field `more`",
@@ -661,7 +657,7 @@ def test_a_small_file_is_checked_whenever_it_is_read(store: Store, says: Says) -
 
 def test_what_a_manifest_lacks_is_damage_where_it_is_needed(store: Store) -> None:
     artifact = make(store)
-    edit(artifact.path / MANIFEST, counts={}, parents=[])
+    forge_manifest(artifact.path, counts={}, parents=())
     found = Artifact(artifact.path, artifact.kind, artifact.name, artifact.version)
     for part in (found.counts, found.facts):
         told = rf"manifest\.json is damaged: its {part.__name__}: .* field `rows`"

@@ -559,6 +559,8 @@ def test_what_is_chosen_is_shown_in_every_format(after_rates: Path, numtok: Shel
 def test_the_best_is_shown_without_anything_to_reach(after_rates: Path, numtok: Shell) -> None:
     ran = numtok("sweep", "sweep.toml", "--jobs", "1")
     assert ran.out.startswith("the best (validation split, mean over seeds)\n")
+    heading, row = (line.split() for line in ran.out.splitlines()[1:4:2])
+    assert row[heading.index("examples") - len(heading)].isdigit()
     rows = csv.DictReader(io.StringIO(numtok("sweep", "sweep.toml", "--format", "csv").out))
     assert [row["kind"] for row in rows][:2] == ["chosen", "cost"]
 

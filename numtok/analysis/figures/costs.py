@@ -7,7 +7,7 @@ from typing import ClassVar
 from numtok.analysis.figures._measures import measured, notes_of
 from numtok.analysis.figures._reports import by_data, colours_of, metric_label, report_labels
 from numtok.analysis.figures.base import FigureKind
-from numtok.analysis.panels.costs import COSTS, CostPoint, cost_panel
+from numtok.analysis.panels.costs import COSTS, HIGHER, CostPoint, cost_panel
 from numtok.analysis.picture import Picture
 from numtok.declaration import setting
 from numtok.errors import UsageError
@@ -53,7 +53,7 @@ class CostFigure(FigureKind):
                 and (cost := getattr(costs_of(group), self.cost)) is not None
             ]
             words = COSTS[self.cost], metric_label(metric)
-            panel = cost_panel(points, words, colours, name, higher=metric.better != "lower")
+            panel = cost_panel(points, words, colours, name, higher=HIGHER.get(metric.better))
             if panel is not None:
                 panels.append(panel)
         if not panels:

@@ -17,6 +17,8 @@ COSTS = {
     "parameters": "parameters",
     "tokens_per_number": "tokens per number",
 }
+#: ``higher`` of a metric, by its declared ``better``; None for other metrics.
+HIGHER = {"higher": True, "lower": False}
 _ROOM = 0.12
 _WIDE = 8  # ratio of largest to smallest cost above which the axis is logarithmic
 
@@ -31,17 +33,20 @@ class CostPoint(NamedTuple):
     high: float | None
 
 
-def pareto_front(points: Sequence[CostPoint], *, higher: bool = True) -> list[CostPoint]:
+def pareto_front(points: Sequence[CostPoint], *, higher: bool | None = True) -> list[CostPoint]:
     """Return the points that no other point beats in both cost and value, in order of cost.
 
-    Higher values are better if ``higher`` is True, and lower values otherwise.
+    Higher values are better if ``higher`` is True, lower values if it is False. There is no front
+    if it is None.
 
     >>> points = [CostPoint(*values, None, None) for values in (("a", 1, 0.5), ("b", 2, 0.4))]
     >>> [point.label for point in pareto_front(points)], len(pareto_front(points, higher=False))
     (['a'], 2)
     """
-    sign = 1 if higher else -1
     front: list[CostPoint] = []
+    if higher is None:
+        return front
+    sign = 1 if higher else -1
     for candidate in sorted(points, key=lambda point: (point.cost, -sign * point.value)):
         if not front or sign * candidate.value > sign * front[-1].value:
             front.append(candidate)
@@ -54,7 +59,7 @@ def cost_panel(
     colours: Mapping[str, int],
     title: str = "",
     *,
-    higher: bool = True,
+    higher: bool | None = True,
 ) -> Panel | None:
     """Return a panel with a metric plotted against a cost, with one dot and interval per
     experiment.
@@ -66,7 +71,7 @@ def cost_panel(
     colours
         Color index of each experiment, keyed by label.
     higher
-        True if higher values of the metric are better.
+        True if higher values of the metric are better, None if neither are.
     """
     if not points:
         return None

@@ -26,6 +26,8 @@ from numtok.encoding.row_keys import KEPT
 from numtok.encoding.schemes.base import LOSSES, ChannelScheme, DecodedNumbers, Scheme
 from numtok.errors import DataError
 from numtok.numerals.column import Literals, Numerals
+from numtok.numerals.decimals import further_than_digits
+from numtok.numerals.literals import MOST_DIGITS, Significands
 from numtok.registry import spec_of
 
 _POWERS = np.uint64(10) ** np.arange(20, dtype=np.uint64)
@@ -187,6 +189,7 @@ class Trial:
     numerals: Numerals  # [n]
     weights: Ints  # [n] number of equal numbers that each represents
     decades: Ints  # [n] as tallies count them
+    rounded: Bools  # [n] numbers that float64 cannot represent as written
     by_node: Mapping[int, _TriedNumbers]
 
     @classmethod
@@ -223,11 +226,16 @@ class Trial:
         )
         every = joined([sample, added])
         numerals = Numerals.read(every.literals)
-        digits, exponents, _, _ = numerals.significands
+        digits, exponents, negative, more = numerals.significands
         decades = exponents + np.searchsorted(_POWERS, digits, side="right") - 1
         decades = decades.clip(FIRST_DECADE, FIRST_DECADE + DECADES - 1)
         decades[digits == 0] = FIRST_DECADE - 1  # 0 has none
-        return cls(numerals, every.weights, decades, by_node)
+        rounded = np.zeros(len(numerals), np.bool_)
+        for index in np.flatnonzero(digits >= 10**MOST_DIGITS).tolist():
+            one = slice(index, index + 1)
+            parts = Significands(digits[one], exponents[one], negative[one], more[one])
+            rounded[index] = further_than_digits(parts, numerals.values[one]) > 0
+        return cls(numerals, every.weights, decades, rounded, by_node)
 
 
 def losses(
@@ -266,6 +274,7 @@ def losses(
         clipped, clipped_exact = _clipped(tried, own, tally)
         error, largest = _errors(tried, own, tally)
         whole = clipped == 0 and clipped_exact and _keeps_digits(scheme, normalizer, tally)
+        seen = not tried.rounded[own.sampled].any()  # else rounded values are compared
         by_node[node] = FieldLoss(
             field=names[node],
             tokens_per_number=tokens,
@@ -273,7 +282,7 @@ def losses(
             clipped=clipped,
             clipped_exact=clipped_exact,
             error_of_spread=error,
-            error_exact=own.exact or (whole and not error and not largest),
+            error_exact=seen and (own.exact or (whole and not error and not largest)),
             largest_relative_error=largest,
             distinct_left=_left(tried, own) if own.exact else None,
             channel_share=fractions.get(node),
@@ -299,6 +308,7 @@ class _Tried:
     clipped: Bools  # [n]
     read: Floats  # [n] decoded values, raw; NaN for a failure
     failures: NDArray[np.uint8]  # [n]
+    rounded: Bools  # [n] numbers of which the scheme sees a float64 value that differs
 
     @classmethod
     def of(cls, scheme: Scheme, normalizer: FittedNormalizer, trial: Trial) -> "_Tried":
@@ -316,6 +326,7 @@ class _Tried:
             clipped=clipped,
             read=read,
             failures=decoded.failures,
+            rounded=trial.rounded & (decoded.written is None),
         )
 
 

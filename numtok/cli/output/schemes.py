@@ -30,7 +30,7 @@ from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes.base import SCHEMES, ChannelScheme, Scheme, needs_sample
 from numtok.numerals.policy import NumeralPolicy
 from numtok.registry import name_in
-from numtok.stages.explain import ExplainedNumber, run
+from numtok.stages.explain import ExplainedNumber, relative_error, run
 
 EXAMPLE = "-60.2"
 #: Kinds of schemes, in the order in which they are listed.
@@ -187,49 +187,34 @@ _EXPLAIN_COLUMNS = ("scheme", "tokens", "channel", "count", "read back", "relati
 def explained(number: str, specs: Sequence[str]) -> tuple[list[ExplainedNumber], str]:
     """Return a number as written by each scheme, and the example range (see
     :func:`in_example_range`)."""
-    return in_example_range(number, run(number, tuple(specs), NumeralPolicy()))
+    return in_example_range(run(number, tuple(specs), NumeralPolicy()))
 
 
-def in_example_range(
-    number: str, written: Sequence[ExplainedNumber]
-) -> tuple[list[ExplainedNumber], str]:
+def in_example_range(written: Sequence[ExplainedNumber]) -> tuple[list[ExplainedNumber], str]:
     """Return ``written``, recomputed for schemes that need a data range, and an example range.
 
     Schemes that represent only 0 to 1 need the range of the data. A single number does not define
     one, so an example range is used instead. It is returned as text; the text is empty if no scheme
     needs a range.
     """
-    value = _finite(number)
-    if value is None:
-        return list(written), ""
-    most = _LEAST_RANGE
-    while most < abs(value):
-        most *= 10
     shown, stated = [], ""
     for item in written:
-        if scheme_of(item.scheme).unit_interval and math.isfinite(2 * most):
-            scaled = (value + most) / (2 * most)
+        most = _LEAST_RANGE
+        while most < abs(item.value):  # infinite for numbers that are too large
+            most *= 10
+        if scheme_of(item.scheme).unit_interval and math.isfinite(item.value + 2 * most):
+            scaled = (item.value + most) / (2 * most)
             (own,) = run(repr(scaled), (item.scheme,), NumeralPolicy())
-            item = _scaled_back(item, own, value, most)
+            item = _scaled_back(item, own, most)
             stated = f"{short_value(-most)} to {short_value(most)}"
         shown.append(item)
     return shown, stated
 
 
-def _scaled_back(
-    item: ExplainedNumber, own: ExplainedNumber, value: float, most: float
-) -> ExplainedNumber:
+def _scaled_back(item: ExplainedNumber, own: ExplainedNumber, most: float) -> ExplainedNumber:
     back = float(own.decoded) * 2 * most - most
-    error = abs(back - value) / (abs(value) or 1)
+    error = relative_error(Decimal(item.value), Decimal(back))
     return replace(item, tokens=own.tokens, decoded=f"{back:.6g}", error=error, note="")
-
-
-def _finite(number: str) -> float | None:
-    try:
-        value = float(number.replace("\u2212", "-").replace(",", ""))
-    except ValueError:  # a percentage
-        return None
-    return value if math.isfinite(value) else None
 
 
 def print_explained(number: str, written: Sequence[ExplainedNumber], format: Format) -> None:
@@ -248,7 +233,7 @@ def print_explained(number: str, written: Sequence[ExplainedNumber], format: For
 def explain_parts(number: str, written: Sequence[ExplainedNumber]) -> Iterator[Part]:
     """Yield a table that shows how each scheme writes a number, grouped by kind of scheme, then
     notes."""
-    written, example_range = in_example_range(number, written)
+    written, example_range = in_example_range(written)
     rows: dict[str, list[list[object]]] = {idea: [] for idea in IDEAS}
     ideas = [idea_of(scheme_of(item.scheme)) for item in written]
     indent = "  " * (len(set(ideas)) > 1)

@@ -96,6 +96,13 @@ def _legend(scores: AnswerScores) -> Iterator[str]:
     if "lmae,skip=yes" in scores.metrics:
         yield "lmae: only answers with the sign of the true value."
     if scores.comparisons:
+        least = min(one.difference.n for one in scores.comparisons)
+        if least < scores.rows:
+            metric = _HEADINGS.get(scores.compared_by, scores.compared_by)
+            yield (
+                f"difference in {metric}: over the rows that count for both models "
+                f"({least:,} or more of {scores.rows:,})."
+            )
         mcnemar = " (McNemar's exact test, for right and wrong)" if units == "rows" else ""
         yield f"p: paired permutation test over {units}{mcnemar}."
         if len(scores.comparisons) > 1:

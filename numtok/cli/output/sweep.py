@@ -18,7 +18,7 @@ from numtok.cli.output.progress import Live
 from numtok.sweeps.runs import SweepProgress
 from numtok.sweeps.sweep import Result
 
-_COSTS = ("samples", "tokens", "FLOPs", "train")
+_COSTS = ("examples", "tokens", "FLOPs", "train")
 
 
 class Runs(Live):
@@ -70,7 +70,7 @@ def choices(result: Result) -> Iterator[Sheet]:
     for choice in result.choices:
         costs: Mapping[str, str] = {} if choice.costs is None else shown_costs(choice.costs)
         reached = [] if reach is None else ["yes" if choice.reached else "NO"]
-        shown = (costs.get(name, "-") for name in _COSTS)
+        shown = [costs[name] if costs else "-" for name in _COSTS]
         rows.append(
             [choice.group or "all", choice.chosen or "-", number(choice.figure), *reached, *shown]
         )

@@ -143,6 +143,7 @@ class OpenField:
 class _Node(msgspec.Struct):
     zarr_format: Literal[3]
     node_type: Literal["group", "array"]
+    attributes: dict[str, Any] = {}
 
 
 _METADATA = StoredJson(name="zarr.json", kind=_Node)  # zarr reads the rest

@@ -4,15 +4,17 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from numtok.data.reading.json_lines import json_lines
-from numtok.errors import DataError
+from numtok.errors import DataError, UsageError
 from numtok.evaluation.answer_scores.json_fields import JsonFields
 
 _ENDING = re.compile(r"(\.(jsonl|ndjson|json|txt))?(\.(gz|zst))?$")
 _SKIP = "Leave such rows out: --on-error skip"
+_CLUSTER = "cluster"  # the default name of the field
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,12 @@ class Answers:
 
 
 def read_answer_files(
-    files: Sequence[str], truth: str | None, names: Mapping[str, str], *, skip: bool = False
+    files: Sequence[str],
+    truth: str | None,
+    names: Mapping[str, str],
+    *,
+    comma: bool = False,
+    skip: bool = False,
 ) -> Answers:
     """Return the answers in ``files``, one file per model.
 
@@ -65,6 +72,8 @@ def read_answer_files(
         File of the true values; None if the answer files contain them.
     names
         Names of the fields, keyed by ``answer``, ``truth``, ``id`` and ``cluster``.
+    comma
+        True if answers and true values have decimal commas. JSON numbers are then written with one.
     skip
         True to count bad rows and leave them out, instead of raising DataError.
 
@@ -72,7 +81,7 @@ def read_answer_files(
     missing or repeated, if a row has no true value or is not in every file, or if two files have
     different true values for the same id.
     """
-    return _Join(names, skip).read(files, truth)
+    return _Join(names, ("answer", "truth") if comma else (), skip).read(files, truth)
 
 
 class _Line(NamedTuple):
@@ -81,8 +90,8 @@ class _Line(NamedTuple):
 
 
 class _Join:
-    def __init__(self, names: Mapping[str, str], skip: bool) -> None:
-        self.names, self.skip = names, skip
+    def __init__(self, names: Mapping[str, str], comma: Collection[str], skip: bool) -> None:
+        self.names, self.comma, self.skip = names, comma, skip
         self.left_out: Counter[str] = Counter()
 
     def read(self, files: Sequence[str], truth: str | None) -> Answers:
@@ -103,7 +112,7 @@ class _Join:
         ids = [id for id in gold if all(id in table for table in tables.values())]
         if not ids:
             raise DataError(f"{files[0]} has no answer to score. Write one JSON object per line")
-        clusters = [gold[id].texts.get("cluster") or first[id].texts.get("cluster") for id in ids]
+        clusters = self._clusters(ids, [gold, *tables.values()])
         return Answers(
             ids=ids,
             truths=[str(gold[id].texts["truth"]) for id in ids],
@@ -115,10 +124,34 @@ class _Join:
             left_out=dict(self.left_out),
         )
 
+    def _clusters(
+        self, ids: Sequence[str], tables: Sequence[Mapping[str, _Line]]
+    ) -> list[str | None]:
+        """Return the cluster of each row, from the files that have one. Raises DataError if two
+        files differ, and UsageError if no row has the field that was named."""
+        clusters: list[str | None] = []
+        for id in ids:
+            lines = [table[id] for table in tables if table[id].texts.get("cluster")]
+            for first, other in pairwise(lines):
+                ours, theirs = first.texts["cluster"], other.texts["cluster"]
+                if ours != theirs:
+                    raise DataError(
+                        f"{other.where}: id {id!r} is in the cluster {theirs!r}, but in {ours!r} "
+                        f"at {first.where}. Use one of them"
+                    )
+            clusters.append(lines[0].texts["cluster"] if lines else None)
+        name = self.names["cluster"]
+        if name != _CLUSTER and not any(clusters):
+            raise UsageError(
+                f"--cluster-field {name!r}: no row has this field. Name the field with the clusters"
+            )
+        return clusters
+
     def _table(self, file: str, needed: Sequence[str], joined: bool) -> dict[str, _Line]:
         """Return the lines of a file, keyed by id. If the file is not joined with others, a line
         without an id is keyed by its line number."""
-        decoder = JsonFields({key: self.names[key] for key in (*needed, "id", "cluster")})
+        keys = (*needed, "id", "cluster")
+        decoder = JsonFields({key: self.names[key] for key in keys}, self.comma)
         form = "{" + ", ".join(f'"{self.names[key]}": ...' for key in ("id", *needed)) + "}"
         table: dict[str, _Line] = {}
         for where, _, texts in json_lines(file, decoder, form):

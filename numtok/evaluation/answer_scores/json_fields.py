@@ -1,6 +1,6 @@
 """Reads fields of JSON lines by name or path, and keeps numbers as written."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
@@ -17,17 +17,21 @@ class JsonFields:
         Mapping from the key under which a field is returned to the field's name. ``doc.text`` is
         the field of that name or, if the object has no such field, the field ``text`` of the object
         in ``doc``. ``resps.0`` is the first element of the array in ``resps``.
+    comma
+        Keys under which a number is returned with a decimal comma, for readers that expect one.
 
-    Strings are decoded, numbers stay as written, and null becomes None. Fields that the object
-    lacks are omitted. Decoding raises msgspec.ValidationError if a field has any other value.
+    Strings are decoded, all other numbers stay as written, and null becomes None. Fields that the
+    object lacks are omitted. Decoding raises msgspec.ValidationError if a field has any other
+    value.
 
     >>> fields = JsonFields({"truth": "doc.y", "answer": "resps.0"})
     >>> fields.decode(b'{"doc": {"y": 1.50}, "resps": ["It is 1.5", "2"]}')
     {'truth': '1.50', 'answer': 'It is 1.5'}
     """
 
-    def __init__(self, names: Mapping[str, str]) -> None:
+    def __init__(self, names: Mapping[str, str], comma: Collection[str] = ()) -> None:
         self._names = names
+        self._comma = comma
 
     def decode(self, line: bytes, /) -> dict[str, str | None]:
         """Return the texts of the fields in a line, keyed as in ``names``."""
@@ -38,7 +42,7 @@ class JsonFields:
             if value is None and "." in name:
                 value = _nested(row, name.split("."))
             if value is not None:
-                texts[key] = _text(bytes(value), name)
+                texts[key] = _text(bytes(value), name, key in self._comma)
         return texts
 
 
@@ -59,7 +63,7 @@ def _nested(row: Mapping[str, Raw], path: Sequence[str]) -> Raw | None:
     return value
 
 
-def _text(value: bytes, name: str) -> str | None:
+def _text(value: bytes, name: str, comma: bool) -> str | None:
     first = value[:1]
     if first == b'"':
         return _STRING.decode(value)
@@ -69,4 +73,5 @@ def _text(value: bytes, name: str) -> str | None:
         shown = {b"{": "object", b"[": "array"}.get(first, "bool")
         # Worded as in msgspec, whose messages are translated for the user elsewhere.
         raise msgspec.ValidationError(f"Expected `str | float`, got `{shown}` - at `$.{name}`")
-    return value.decode()
+    number = value.decode()
+    return number.replace(".", ",") if comma else number

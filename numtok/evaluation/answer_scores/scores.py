@@ -20,7 +20,7 @@ from numtok.evaluation.answer_scores.significance import (
     permutation_test,
 )
 from numtok.evaluation.comparison.requirements import Requirement, RequirementResult
-from numtok.metrics.base import METRICS, MeanMetric, Metric, Predictions, figures, paired
+from numtok.metrics.base import METRICS, MeanMetric, Metric, Predictions, figures, paired, quiet
 from numtok.numerals.answers.read import POLICY
 from numtok.numerals.answers.rules import AnswerRule
 from numtok.numerals.policy import NumeralPolicy
@@ -192,6 +192,7 @@ class ReadAnswers:
                 )
 
 
+@quiet
 def _test(
     metric: MeanMetric, first: Predictions, second: Predictions
 ) -> tuple[float | None, float | None]:
@@ -259,6 +260,11 @@ class Scoring:
                     f"one such as {METRICS_OF_ANSWERS[1]} or relative-error-over"
                 )
         return scoring
+
+    @property
+    def comma(self) -> bool:
+        """Whether answers and true values have decimal commas."""
+        return self.policy.decimal == "comma"
 
     @property
     def all_metrics(self) -> list[Metric]:

@@ -32,7 +32,7 @@ def cost_chart(
     values: Iterable[tuple[str, float | None, float | None, float | None, float | None]],
     colours: Mapping[str, int],
     *,
-    higher: bool = True,
+    higher: bool | None = True,
 ) -> Iterator[PageChart]:
     """Yield a chart of a metric plotted against ``cost``, one of ``COSTS``.
 
@@ -43,7 +43,7 @@ def cost_chart(
     colours
         Palette index of each experiment, keyed by label.
     higher
-        True if higher values of the metric are better.
+        True if higher values of the metric are better, None if neither are.
     """
     points = [
         CostPoint(label, price, value, low, high)
@@ -54,8 +54,8 @@ def cost_chart(
     if len(costs) < 2 or min(costs) <= 0:
         return
     panel = cost_panel(points, (COSTS[cost], metric), colours, higher=higher)
-    text = "On the gray line, nothing is both cheaper and better (the Pareto front)."
     front = pareto_front(points, higher=higher)
+    text = "On the gray line, nothing is both cheaper and better (the Pareto front)." * bool(front)
     if len(front) == 1:
         text = f"{front[0].label} is the cheapest here and has the best {metric}."
     yield from chart(name, f"{metric} over {COSTS[cost]}", text, panel)

@@ -3,6 +3,7 @@ against quality, learning curves, and errors by magnitude and field."""
 
 from collections.abc import Iterator
 
+from numtok.analysis.panels.costs import HIGHER
 from numtok.analysis.panels.numbers import lined_up
 from numtok.cli.output.comparison import group_sheets, legend, overall_parts
 from numtok.cli.output.pages.charts import chart, cost_chart, error_charts, learning_charts, section
@@ -106,5 +107,5 @@ def _cost_charts(
             found = part.standings[one.label][metric].figure
             cost = getattr(one.costs, key)
             points.append((one.label, cost, found.value, found.low, found.high))
-        name, higher = f"{compared.name}-cost-{key}", better != "lower"
+        name, higher = f"{compared.name}-cost-{key}", HIGHER.get(better)
         yield from cost_chart(name, key, metric, points, compared.colours, higher=higher)
