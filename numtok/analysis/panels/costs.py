@@ -36,8 +36,8 @@ class CostPoint(NamedTuple):
 def pareto_front(points: Sequence[CostPoint], *, higher: bool | None = True) -> list[CostPoint]:
     """Return the points that no other point beats in both cost and value, in order of cost.
 
-    Higher values are better if ``higher`` is True, lower values if it is False. There is no front
-    if it is None.
+    Higher values are better if ``higher`` is True, lower values if it is False. If it is None, the
+    result is empty.
 
     >>> points = [CostPoint(*values, None, None) for values in (("a", 1, 0.5), ("b", 2, 0.4))]
     >>> [point.label for point in pareto_front(points)], len(pareto_front(points, higher=False))

@@ -263,7 +263,7 @@ class Scoring:
 
     @property
     def comma(self) -> bool:
-        """Whether answers and true values have decimal commas."""
+        """True if answers and true values have decimal commas."""
         return self.policy.decimal == "comma"
 
     @property
