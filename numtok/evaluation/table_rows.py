@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from numtok.arrays import Floats
-from numtok.data.records.columns import column_of
-from numtok.data.records.dates import dates_of
+from numtok.data.records.dates import date_format, dates_of
 from numtok.data.records.notation import notation_of
 from numtok.data.records.reader import FORMATS, JSON_LINES, read_records
 from numtok.data.records.typed import date_parts, is_date
@@ -204,7 +203,7 @@ def _date_part(path: str, feature: Feature, column: "pa.ChunkedArray[Any]") -> F
     dates = column.combine_chunks()
     if not is_date(column.type):
         dates = dates.cast(pa.string())
-        form = column_of(name, dates).date_format
+        form = date_format(dates, like=feature.date_format)
         if form is None:
             raise DataError(f"{path}: column {name!r} must have dates, such as 2024-01-31")
         dates = dates_of(dates, form)

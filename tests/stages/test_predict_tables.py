@@ -7,10 +7,12 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from numtok.data.tables.table import read_table_file
 from numtok.evaluation import table_rows
 from numtok.reports import QUANTILES, quantile_column
 from numtok.stages import predict
@@ -162,6 +164,26 @@ def test_semicolons_and_decimal_commas_are_read(numtok: Shell) -> None:
     assert [row.pop("size") for row in found] == [row[0] for row in rows]
     added = [{name: text.replace(",", ".") for name, text in row.items()} for row in found]
     assert "." not in ran.out.replace("e-", "") and added == expected
+
+
+@pytest.mark.parametrize(
+    ("train", "new", "same"),
+    [
+        ("d,y\n25/12/2020,1\n03/04/2021,2\n", "d\n03/04/2020\n", "d\n2020-04-03\n"),
+        ("d,y\n25.12.2020,1\n03.04.2021,2\n", "d\n03/04/20 9:30\n", "d\n2020-04-03 09:30\n"),
+        ("d,y\n12/25/2020,1\n04/03/2021,2\n", "d\n04/03/2020\n", "d\n2020-04-03\n"),
+    ],
+)
+def test_ambiguous_cells_are_read_as_in_training(
+    numtok: Shell, train: str, new: str, same: str
+) -> None:
+    for name, text in (("train", train), ("new", new), ("same", same)):
+        Path(f"{name}.csv").write_text(text)
+    made = numtok("-q", "table", "train.csv", "--target", "y", "--split", "test=0.01")
+    table = Store(Path("artifacts")).resolve(made.out.strip())
+    wanted = read_table_file(table).features
+    read = [table_rows.read_features(name, wanted, (), "m") for name in ("new.csv", "same.csv")]
+    np.testing.assert_array_equal(read[0].numbers, read[1].numbers)
 
 
 def test_parquet_is_read_as_csv_is(numtok: Shell) -> None:

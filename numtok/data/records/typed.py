@@ -4,6 +4,8 @@ Arrow infers the types of CSV columns. Columns of strings that are numbers in an
 dates in another format, are converted too.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -24,8 +26,23 @@ DATE_PARTS = {
 }
 
 
-def typed_columns(path: str, data: bytes, *, skip: bool) -> "tuple[pa.Table, list[str]]":
-    """Return the columns of a file with their types, and notes on converted columns.
+@dataclass(frozen=True, eq=False)
+class TypedColumns:
+    """Columns with their types.
+
+    date_formats
+        Format of each column of dates that were strings.
+    notes
+        Notes on converted columns.
+    """
+
+    table: "pa.Table"
+    date_formats: Mapping[str, str]
+    notes: list[str]
+
+
+def typed_columns(path: str, data: bytes, *, skip: bool) -> TypedColumns:
+    """Return the columns of a file with their types.
 
     ``data`` is the content of the file, unless it is JSON Lines. Rows that cannot be parsed are
     skipped if ``skip`` is true. Raises the same errors as
@@ -39,10 +56,9 @@ def typed_columns(path: str, data: bytes, *, skip: bool) -> "tuple[pa.Table, lis
     return with_types(table, decimal)
 
 
-def with_types(table: "pa.Table", decimal: str = ".") -> "tuple[pa.Table, list[str]]":
-    """Return a table whose columns of strings are converted if they are numbers or dates, and notes
-    on converted columns."""
-    notes = []
+def with_types(table: "pa.Table", decimal: str = ".") -> TypedColumns:
+    """Convert the columns of strings in a table that are numbers or dates."""
+    notes, formats = [], {}
     for index, name in enumerate(table.column_names):
         plain = plain_strings(table.column(index))
         if not pa.types.is_string(plain.type):
@@ -57,11 +73,12 @@ def with_types(table: "pa.Table", decimal: str = ".") -> "tuple[pa.Table, list[s
                 notes.append(f"{name!r} is read as numbers with {column.notation.description}")
         elif column.date_format is not None:
             values = dates_of(values, column.date_format)
+            formats[name] = column.date_format
             notes.append(f"{name!r} is read as dates, written as {column.date_format}")
         else:
             continue
         table = table.set_column(index, name, values)
-    return table, notes
+    return TypedColumns(table, formats, notes)
 
 
 def date_parts(dates: "pa.Array[Any]") -> "dict[str, pa.Array[Any]]":

@@ -57,7 +57,7 @@ class TableColumns:
     assigned [n] each
         Split columns by name (strings); null for rows without a split.
     dates
-        Column and part of the date, for features that are parts of dates.
+        Column, part and format of the date, for features that are parts of dates.
     """
 
     where: str
@@ -66,7 +66,7 @@ class TableColumns:
     features: "dict[str, pa.Array[Any]]"
     assigned: "dict[str, pa.Array[Any]]"
     notes: tuple[str, ...]
-    dates: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    dates: Mapping[str, tuple[str, str, str | None]] = field(default_factory=dict)
 
 
 def feature_column(

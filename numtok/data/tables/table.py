@@ -39,12 +39,15 @@ class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
 
     date, part
         For a part of a date, such as the year: the column of the date, and the name of the part.
+    date_format
+        Format of the date, if it was read from a string.
     """
 
     name: str
     kind: Kind
     date: str | None = None
     part: str | None = None
+    date_format: str | None = None
 
 
 class TableFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
