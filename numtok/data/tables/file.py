@@ -22,7 +22,7 @@ FORMATS = (".csv", ".parquet")
 #: Arrow's message for a row of another length. It counts the header as the first row.
 _LENGTH = re.compile("Row #([0-9]+): Expected ([0-9]+) columns, got ([0-9]+)")
 _BREAK = re.compile(rb"\r\n|\n|\r")
-_HEADER = re.compile(rb"\s*([^\r\n]*)")
+_HEADER = re.compile(rb"(?:\xef\xbb\xbf)?\s*([^\r\n]*)")
 _MARKS = re.compile(rb'"|\n|\r(?!\n)')  # quotes, line feeds, and carriage returns before others
 _MOST = (1 << 31) - 2  # bytes: Arrow infers types from one block, whose size is an int32
 _CORRECT = "Correct it: cells with separators, quotes or line breaks must be in quotes"
@@ -72,7 +72,7 @@ def csv_form(data: bytes) -> CsvForm:
     The separator is ``;`` if the header contains it and no comma. If so, the decimal mark is a
     comma if this makes a column numeric that is not numeric with a decimal point.
     """
-    header = data[: data.find(b"\n") + 1 or len(data)]
+    header = _first_line(data)
     if b"," in header or b";" not in header:
         return CsvForm()
     comma, point = (CsvForm(";", decimal) for decimal in ",.")
@@ -173,10 +173,8 @@ def parquet_names(path: str) -> list[str]:
 
 def _header(data: bytes, form: CsvForm) -> list[str]:
     """Return the names in the first line, if it is a whole header."""
-    match = _HEADER.match(data)
-    line = b"" if match is None else match[1]
     with suppress(csv.Error):
-        text = line.decode("utf-8-sig", errors="replace")
+        text = _first_line(data).decode(errors="replace")
         return next(csv.reader([text], delimiter=form.separator), [])
     return []
 
@@ -258,8 +256,13 @@ def _row_lines(data: bytes, form: CsvForm) -> list[int]:
 
 def _width(data: bytes) -> int:
     """Return an upper bound on the number of columns, from the first line of a CSV."""
-    header = _HEADER.match(data)
-    return 0 if header is None else max(map(header[1].count, (b",", b";"))) + 1
+    return max(map(_first_line(data).count, (b",", b";"))) + 1
+
+
+def _first_line(data: bytes) -> bytes:
+    """Return the first line that is not blank, without a byte order mark and its end."""
+    match = _HEADER.match(data)
+    return b"" if match is None else match[1]
 
 
 def check_width(path: str, columns: int) -> None:
