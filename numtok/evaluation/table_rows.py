@@ -18,7 +18,7 @@ from numtok.data.records.reader import FORMATS, JSON_LINES, read_records
 from numtok.data.records.typed import date_parts, is_date
 from numtok.data.tables.columns import feature_column, first_word
 from numtok.data.tables.file import check_format, check_names, csv_form, parsed, read_file
-from numtok.data.tables.table import Feature
+from numtok.data.tables.table import Feature, decimal_of
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.conformal import Calibrated, Forecasts
 from numtok.evaluation.devices import Note, devices
@@ -64,7 +64,8 @@ def predict_table(
 
     with devices(config.devices, device_of(config.device)) as these:
         blocks = these.each(asked, AskedFold.predict, _blocks(columns), note)
-        yield from with_predictions(path, [target], added, predictions(iter(blocks)))
+        numbers, decimal = predictions(iter(blocks)), decimal_of(features)
+        yield from with_predictions(path, [target], added, numbers, decimal=decimal)
 
 
 @dataclass(frozen=True)
@@ -139,10 +140,14 @@ def read_features(
         raise UsageError("tables cannot be read from standard input. Pass a file")
     check_format(path, FORMATS)
     categories = [feature.name for feature in wanted if feature.kind == "category"]
+    decimal = "."
     if path.endswith(JSON_LINES):
         table = read_records(path).table
     else:  # words in columns of categories, else the types of the file
-        table = parsed(path, read_file(Path(path)), categories)
+        data, trained = read_file(Path(path)), decimal_of(wanted)
+        table = parsed(path, data, categories, decimal=trained)
+        if path.endswith(".csv"):
+            decimal = csv_form(data, trained).decimal
     present = table.column_names
     check_names(path, present)
     names = [feature.date or feature.name for feature in wanted]
@@ -153,7 +158,9 @@ def read_features(
             f"{path} has no column {listed(lacking)} (it has {listed(present)}){commas}. "
             f"{ref} needs {', '.join(f'{feature.name} ({feature.kind})' for feature in wanted)}"
         )
-    numbers = [_number(path, feature, table) for feature in wanted if feature.kind == "number"]
+    numbers = [
+        _number(path, feature, table, decimal) for feature in wanted if feature.kind == "number"
+    ]
     return Features(
         np.column_stack(numbers) if numbers else np.empty((len(table), 0)),
         [
@@ -169,8 +176,9 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join([*map(repr, names[:_SHOWN]), *more])
 
 
-def _number(path: str, feature: Feature, table: "pa.Table") -> Floats:
-    """Return a numeric feature. Strings are parsed; empty strings are missing values."""
+def _number(path: str, feature: Feature, table: "pa.Table", decimal: str) -> Floats:
+    """Return a numeric feature. Strings are parsed; empty strings are missing values. ``decimal``
+    is the decimal mark of the file."""
     if feature.date is not None:
         return _date_part(path, feature, table[feature.date])
     name = feature.name
@@ -181,7 +189,6 @@ def _number(path: str, feature: Feature, table: "pa.Table") -> Floats:
     if pa.types.is_string(values.type):
         trimmed = pc.utf8_trim_whitespace(values)
         words = pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
-        decimal = csv_form(read_file(Path(path))).decimal if path.endswith(".csv") else "."
         notation = notation_of(words, decimal)
         words = words if notation is None else notation.plain(words)
         if (row := first_word(words)) is not None:

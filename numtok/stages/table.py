@@ -97,12 +97,15 @@ def run(config: Config, store: Store, records: Records | None = None) -> MadeArt
         typed = typed_columns(config.path, data, skip=skip)
         columns, notes = _columns(config, typed, rule, records), typed.notes
         codes: Iterator[str] = iter(())
+        decimal = None
         if config.path.endswith(".csv"):
             form = csv_form(data)
+            decimal = form.decimal if form.separator == ";" else None
             notes = [note for note in (form.note, *notes) if note is not None]
             if _MAYBE_CODE.search(data):  # otherwise a second reading would find nothing
                 codes = _codes(data, columns, form)
-        columns = replace(columns, notes=(*notes, *columns.notes, *codes))
+        notes = [*notes, *columns.notes, *codes]
+        columns = replace(columns, notes=tuple(notes), decimal=decimal)
         counts = write_columns(draft.path, columns)
         return MadeArtifact(
             draft.publish(counts, {"seconds": time.monotonic() - started}), made=True

@@ -7,13 +7,13 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from numtok.data.tables.table import read_table_file
 from numtok.evaluation import table_rows
+from numtok.evaluation.predicted_rows import with_predictions
 from numtok.reports import QUANTILES, quantile_column
 from numtok.stages import predict
 from numtok.store.store import Store
@@ -172,6 +172,13 @@ def test_semicolons_and_decimal_commas_are_read(numtok: Shell) -> None:
         ("d,y\n25/12/2020,1\n03/04/2021,2\n", "d\n03/04/2020\n", "d\n2020-04-03\n"),
         ("d,y\n25.12.2020,1\n03.04.2021,2\n", "d\n03/04/20 9:30\n", "d\n2020-04-03 09:30\n"),
         ("d,y\n12/25/2020,1\n04/03/2021,2\n", "d\n04/03/2020\n", "d\n2020-04-03\n"),
+        ("d;y\n1.234,5;1\n900,5;2\n", "d;k\n1.500;\n", "d,k\n1500,\n"),
+        ("d;y\n1.234,5;1\n900,5;2\n", "d;k\n1.500,0;\n", "d,k\n1500,\n"),
+        ("d;y\n1.234,5;1\n900,5;2\n", "d\n1.500,5\n", "d\n1500.5\n"),
+        ("d;y\n1.234,5;1\n900,5;2\n", "d;k\n2.5;\n", "d,k\n2.5,\n"),
+        ("d;y\n1,234.5;1\n900.5;2\n", "d;k\n1,5;\n", "d,k\n1.5,\n"),
+        ("d;y\n1,234.5;1\n900.5;2\n", "d;k\n1,500;\n", "d,k\n1500,\n"),
+        ("d,y\n1.234,1\n900.5,2\n", "d;k\n1,500;\n", "d,k\n1.5,\n"),
     ],
 )
 def test_ambiguous_cells_are_read_as_in_training(
@@ -182,8 +189,21 @@ def test_ambiguous_cells_are_read_as_in_training(
     made = numtok("-q", "table", "train.csv", "--target", "y", "--split", "test=0.01")
     table = Store(Path("artifacts")).resolve(made.out.strip())
     wanted = read_table_file(table).features
-    read = [table_rows.read_features(name, wanted, (), "m") for name in ("new.csv", "same.csv")]
-    np.testing.assert_array_equal(read[0].numbers, read[1].numbers)
+    read, expected = (
+        table_rows.read_features(name, wanted, (), "m").numbers for name in ("new.csv", "same.csv")
+    )
+    assert read.tolist() == expected.tolist()
+
+
+def test_predictions_have_the_decimal_mark_of_training_if_the_file_is_ambiguous(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "new.csv"
+    for row, mark in ("1.500;a", ","), ("1,234.5;a", "."):
+        path.write_text(f"w;k\n{row}\n")
+        numbers = iter([{"y": {"predicted": 15.5}}])
+        lines = with_predictions(str(path), ["y"], ["predicted"], numbers, decimal=",")
+        assert list(lines) == [b"w;k;predicted\n", f"{row};15{mark}5\n".encode()]
 
 
 def test_parquet_is_read_as_csv_is(numtok: Shell) -> None:
