@@ -22,7 +22,7 @@ DATE_PARTS = {
     "year": pc.year,
     "day of year": pc.day_of_year,
     "weekday": pc.day_of_week,
-    "days": lambda dates: pc.divide(dates.cast(pa.timestamp("s")).cast(pa.int64()), 86_400.0),
+    "days": lambda dates: pc.divide(_microseconds(dates), 86_400e6),
 }
 
 
@@ -89,6 +89,11 @@ def date_parts(dates: "pa.Array[Any]") -> "dict[str, pa.Array[Any]]":
     if pa.types.is_timestamp(dates.type) and dates.type.tz is not None:
         dates = dates.cast(pa.timestamp(dates.type.unit))
     return {part: find(dates).cast(pa.float64()) for part, find in DATE_PARTS.items()}
+
+
+def _microseconds(dates: "pa.Array[Any]") -> "pa.Array[Any]":
+    counts = dates.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
+    return counts.cast(pa.float64(), safe=False)  # exact to the year 2255
 
 
 def is_date(kind: "pa.DataType") -> bool:

@@ -286,6 +286,15 @@ def test_dates_become_numbers(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+def test_days_include_fractions_of_seconds(unit: str) -> None:
+    dates = pa.array([datetime(2021, 1, 1, 12, 0, 0, 500_000), None], pa.timestamp(unit))
+    assert date_parts(dates)["days"].to_pylist() == [18628.5 + 0.5 / 86_400, None]
+    if unit != "ns":  # whose last year is 2262
+        far = pa.array([datetime(2400, 1, 1, 6)], pa.timestamp(unit))
+        assert date_parts(far)["days"].to_pylist() == [157054.25]
+
+
 def test_kinds_are_those_of_the_whole_file(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text('x,y\n"1,200",1\n7,2\n8,\n')
