@@ -4,6 +4,7 @@ target."""
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,7 +17,7 @@ from numtok.data.records.dates import date_format, dates_of
 from numtok.data.records.notation import notation_of
 from numtok.data.records.reader import FORMATS, JSON_LINES, read_records
 from numtok.data.records.typed import date_parts, is_date
-from numtok.data.tables.columns import feature_column, first_word
+from numtok.data.tables.columns import feature_column, first_word, plain_strings
 from numtok.data.tables.file import check_format, check_names, csv_form, parsed, read_file
 from numtok.data.tables.table import Feature, decimal_of
 from numtok.errors import DataError, UsageError
@@ -224,19 +225,34 @@ def _category(
 ) -> "pa.Array[Any]":
     """Return a categorical feature in the spelling of the training data.
 
-    A column is read as booleans only if all its values are, so ``True`` may appear as ``true``.
+    A column is read as booleans only if all its values are, so ``True`` may appear as ``true``. The
+    numbers of a typed column have no spelling, so ``1.0`` may appear as ``1``.
     """
-    column = table[name]
-    is_word = pa.types.is_boolean(column.type) or pa.types.is_dictionary(column.type)
-    if not is_word:
+    column = plain_strings(table[name])
+    is_typed = not pa.types.is_boolean(column.type) and not pa.types.is_string(column.type)
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+    if is_typed:
         with suppress(pa.ArrowException):  # feature_column rejects other types
             column = column.cast(pa.string())
     words, _ = feature_column(path, name, column, may_drop=False)
-    spelt = {word.lower(): word for word in trained_words if word.lower() in ("true", "false")}
-    distinct = set(pc.unique(words).to_pylist()) - {None}
-    other = {
-        word: spelt[word.lower()] for word in distinct - set(trained_words) if word.lower() in spelt
-    }
-    for word, same in other.items():
-        words = pc.if_else(pc.equal(words, word), same, words)
-    return words
+    value_of = _number_of if is_typed else _truth_of
+    spellings = {value_of(word): word for word in trained_words}
+    spellings.pop(None, None)
+    known, encoded = set(trained_words), words.dictionary_encode()
+    spelt = [
+        word if word in known else spellings.get(value_of(word), word)
+        for word in encoded.dictionary.to_pylist()
+    ]
+    return pa.array(spelt, pa.string()).take(encoded.indices)
+
+
+def _truth_of(word: str) -> bool | None:
+    return {"true": True, "false": False}.get(word.lower())
+
+
+def _number_of(word: str) -> Decimal | None:
+    with suppress(InvalidOperation):
+        number = Decimal(word)
+        return number if number.is_finite() else None
+    return None

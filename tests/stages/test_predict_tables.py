@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from numtok.data.tables.table import read_table_file
+from numtok.data.tables.table import Feature, read_table_file
 from numtok.evaluation import table_rows
 from numtok.evaluation.predicted_rows import with_predictions
 from numtok.reports import QUANTILES, quantile_column
@@ -193,6 +193,26 @@ def test_ambiguous_cells_are_read_as_in_training(
         table_rows.read_features(name, wanted, (), "m").numbers for name in ("new.csv", "same.csv")
     )
     assert read.tolist() == expected.tolist()
+
+
+def test_numbers_of_any_type_are_the_categories_of_training(tmp_path: Path) -> None:
+    def read(column: "pa.Array[Any]", known: Sequence[str]) -> list[str | None]:
+        path = tmp_path / "new.parquet"
+        pq.write_table(pa.table({"k": column}), path)
+        features = table_rows.read_features(str(path), [Feature("k", "category")], [known], "m")
+        words: list[str | None] = features.categories[0].to_pylist()
+        return words
+
+    for kind in (pa.float64(), pa.float32(), pa.decimal128(5, 2)):
+        column = pa.array([1, 2.5, 4, None], pa.float64()).cast(kind)
+        for each in (column, column.dictionary_encode()):
+            with case(kind=each.type):
+                assert read(each, ["1.0", "2.50", "x"])[:2] == ["1.0", "2.50"]
+                assert read(each, ["1", "2.5", "04"]) == ["1", "2.5", "04", None]
+    assert read(pa.array([1, 7, 2**53 + 1]), ["007", "1.0", str(2**53)]) == [
+        *("1.0", "007", str(2**53 + 1)),
+    ]
+    assert read(pa.array([1.0, float("nan")]), ["1", "nan"]) == ["1", None]
 
 
 def test_predictions_have_the_decimal_mark_of_training_if_the_file_is_ambiguous(
