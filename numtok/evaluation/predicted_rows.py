@@ -51,18 +51,24 @@ def given_rows(path: str, kind: type[Row], text_field: str) -> Iterator[tuple[st
 
 
 def with_predictions(
-    path: str, targets: Sequence[str], columns: Sequence[str], predictions: Iterator[RowNumbers]
+    path: str,
+    targets: Sequence[str],
+    columns: Sequence[str],
+    predictions: Iterator[RowNumbers],
+    *,
+    decimal: str | None = None,
 ) -> Iterator[bytes]:
     """Yield the lines of the output: the rows of a file, with their predictions.
 
     ``columns`` are the columns that each target adds: :data:`COLUMNS`, and ends of intervals.
+    ``decimal`` is the decimal mark of the training data, for ambiguous CSV files.
     With several targets, the names of added columns end in ``_TARGET``. Nothing is written before
     the first prediction, so that errors come first. Raises UsageError if the file has a column
     with a reserved name.
     """
     if path.endswith(JSON_LINES):
         return _json_rows(path, predictions)
-    return _csv_rows(path, targets, columns, predictions)
+    return _csv_rows(path, targets, columns, predictions, decimal)
 
 
 def _json_rows(path: str, predictions: Iterator[RowNumbers]) -> Iterator[bytes]:
@@ -82,10 +88,14 @@ def _json_rows(path: str, predictions: Iterator[RowNumbers]) -> Iterator[bytes]:
 
 
 def _csv_rows(
-    path: str, targets: Sequence[str], columns: Sequence[str], predictions: Iterator[RowNumbers]
+    path: str,
+    targets: Sequence[str],
+    columns: Sequence[str],
+    predictions: Iterator[RowNumbers],
+    decimal: str | None,
 ) -> Iterator[bytes]:
     data = read_file(Path(path))
-    form = csv_form(data) if path.endswith(".csv") else CsvForm()
+    form = csv_form(data, decimal) if path.endswith(".csv") else CsvForm()
     rows = _csv_records(path, data, form)
     header = next(rows)
     endings = [f"_{target}" for target in targets] if len(targets) > 1 else [""]

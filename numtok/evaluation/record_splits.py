@@ -86,10 +86,8 @@ def read_record_splits(rows: Artifact, target: str, split: str) -> RecordSplits:
     splits = np.array(table["split"].to_pylist(), object)
     queried = np.flatnonzero(splits == split)
     ids = table["id"].take(queried).to_pylist()
-    columns, _ = with_types(
-        table.select([name for name in table.column_names if name.startswith(FIELD)])
-    )
-    fields = pl.from_arrow(columns)
+    names = [name for name in table.column_names if name.startswith(FIELD)]
+    fields = pl.from_arrow(with_types(table.select(names)).table)
     assert isinstance(fields, pl.DataFrame)
     return RecordSplits(
         keys=[(name, target, 0) for name in ids],

@@ -4,6 +4,7 @@ target."""
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,14 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from numtok.arrays import Floats
-from numtok.data.records.columns import column_of
-from numtok.data.records.dates import dates_of
+from numtok.data.records.dates import date_format, dates_of
 from numtok.data.records.notation import notation_of
 from numtok.data.records.reader import FORMATS, JSON_LINES, read_records
 from numtok.data.records.typed import date_parts, is_date
-from numtok.data.tables.columns import feature_column, first_word
+from numtok.data.tables.columns import feature_column, first_word, plain_strings
 from numtok.data.tables.file import check_format, check_names, csv_form, parsed, read_file
-from numtok.data.tables.table import Feature
+from numtok.data.tables.table import Feature, decimal_of
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.conformal import Calibrated, Forecasts
 from numtok.evaluation.devices import Note, devices
@@ -65,7 +65,8 @@ def predict_table(
 
     with devices(config.devices, device_of(config.device)) as these:
         blocks = these.each(asked, AskedFold.predict, _blocks(columns), note)
-        yield from with_predictions(path, [target], added, predictions(iter(blocks)))
+        numbers, decimal = predictions(iter(blocks)), decimal_of(features)
+        yield from with_predictions(path, [target], added, numbers, decimal=decimal)
 
 
 @dataclass(frozen=True)
@@ -140,10 +141,14 @@ def read_features(
         raise UsageError("tables cannot be read from standard input. Pass a file")
     check_format(path, FORMATS)
     categories = [feature.name for feature in wanted if feature.kind == "category"]
+    decimal = "."
     if path.endswith(JSON_LINES):
         table = read_records(path).table
     else:  # words in columns of categories, else the types of the file
-        table = parsed(path, read_file(Path(path)), categories)
+        data, trained = read_file(Path(path)), decimal_of(wanted)
+        table = parsed(path, data, categories, decimal=trained)
+        if path.endswith(".csv"):
+            decimal = csv_form(data, trained).decimal
     present = table.column_names
     check_names(path, present)
     names = [feature.date or feature.name for feature in wanted]
@@ -154,7 +159,9 @@ def read_features(
             f"{path} has no column {listed(lacking)} (it has {listed(present)}){commas}. "
             f"{ref} needs {', '.join(f'{feature.name} ({feature.kind})' for feature in wanted)}"
         )
-    numbers = [_number(path, feature, table) for feature in wanted if feature.kind == "number"]
+    numbers = [
+        _number(path, feature, table, decimal) for feature in wanted if feature.kind == "number"
+    ]
     return Features(
         np.column_stack(numbers) if numbers else np.empty((len(table), 0)),
         [
@@ -170,8 +177,9 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join([*map(repr, names[:_SHOWN]), *more])
 
 
-def _number(path: str, feature: Feature, table: "pa.Table") -> Floats:
-    """Return a numeric feature. Strings are parsed; empty strings are missing values."""
+def _number(path: str, feature: Feature, table: "pa.Table", decimal: str) -> Floats:
+    """Return a numeric feature. Strings are parsed; empty strings are missing values. ``decimal``
+    is the decimal mark of the file."""
     if feature.date is not None:
         return _date_part(path, feature, table[feature.date])
     name = feature.name
@@ -182,7 +190,6 @@ def _number(path: str, feature: Feature, table: "pa.Table") -> Floats:
     if pa.types.is_string(values.type):
         trimmed = pc.utf8_trim_whitespace(values)
         words = pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
-        decimal = csv_form(read_file(Path(path))).decimal if path.endswith(".csv") else "."
         notation = notation_of(words, decimal)
         words = words if notation is None else notation.plain(words)
         if (row := first_word(words)) is not None:
@@ -204,7 +211,7 @@ def _date_part(path: str, feature: Feature, column: "pa.ChunkedArray[Any]") -> F
     dates = column.combine_chunks()
     if not is_date(column.type):
         dates = dates.cast(pa.string())
-        form = column_of(name, dates).date_format
+        form = date_format(dates, like=feature.date_format)
         if form is None:
             raise DataError(f"{path}: column {name!r} must have dates, such as 2024-01-31")
         dates = dates_of(dates, form)
@@ -218,19 +225,34 @@ def _category(
 ) -> "pa.Array[Any]":
     """Return a categorical feature in the spelling of the training data.
 
-    A column is read as booleans only if all its values are, so ``True`` may appear as ``true``.
+    A column is read as booleans only if all its values are, so ``True`` may appear as ``true``. The
+    numbers of a typed column have no spelling, so ``1.0`` may appear as ``1``.
     """
-    column = table[name]
-    is_word = pa.types.is_boolean(column.type) or pa.types.is_dictionary(column.type)
-    if not is_word:
+    column = plain_strings(table[name])
+    is_typed = not pa.types.is_boolean(column.type) and not pa.types.is_string(column.type)
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+    if is_typed:
         with suppress(pa.ArrowException):  # feature_column rejects other types
             column = column.cast(pa.string())
     words, _ = feature_column(path, name, column, may_drop=False)
-    spelt = {word.lower(): word for word in trained_words if word.lower() in ("true", "false")}
-    distinct = set(pc.unique(words).to_pylist()) - {None}
-    other = {
-        word: spelt[word.lower()] for word in distinct - set(trained_words) if word.lower() in spelt
-    }
-    for word, same in other.items():
-        words = pc.if_else(pc.equal(words, word), same, words)
-    return words
+    value_of = _number_of if is_typed else _truth_of
+    spellings = {value_of(word): word for word in trained_words}
+    spellings.pop(None, None)
+    known, encoded = set(trained_words), words.dictionary_encode()
+    spelt = [
+        word if word in known else spellings.get(value_of(word), word)
+        for word in encoded.dictionary.to_pylist()
+    ]
+    return pa.array(spelt, pa.string()).take(encoded.indices)
+
+
+def _truth_of(word: str) -> bool | None:
+    return {"true": True, "false": False}.get(word.lower())
+
+
+def _number_of(word: str) -> Decimal | None:
+    with suppress(InvalidOperation):
+        number = Decimal(word)
+        return number if number.is_finite() else None
+    return None

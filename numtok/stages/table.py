@@ -22,7 +22,7 @@ from numtok.data.reading.split_rule import SplitRule
 from numtok.data.records.reader import FORMATS, Records, read_records
 from numtok.data.records.splits import splits_of
 from numtok.data.records.template import target_literals, usable_targets
-from numtok.data.records.typed import date_parts, is_date, typed_columns
+from numtok.data.records.typed import TypedColumns, date_parts, is_date, typed_columns
 from numtok.data.tables.columns import (
     SPLIT_COLUMN,
     TableColumns,
@@ -45,7 +45,7 @@ from numtok.settings.table import Config as Config
 from numtok.store.artifact import TABLE, Artifact, MadeArtifact, Parent
 from numtok.store.store import Store
 
-REVISION = 3
+REVISION = 4
 SPLIT = "test=0.2,validation=0.1,calibration=0.1"
 _CODE = r"^\s*[+-]?0(?:[0-9]|[xX])"  # codes such as 00037 or 0x1F
 _MAYBE_CODE = re.compile(rb"[\s,;\"][+-]?0[0-9xX]")
@@ -94,15 +94,18 @@ def run(config: Config, store: Store, records: Records | None = None) -> MadeArt
         if isinstance(draft, Artifact):
             return MadeArtifact(draft, made=False)
         skip = config.on_error == "skip"
-        table, notes = typed_columns(config.path, data, skip=skip)
-        columns = _columns(config, table, rule, records)
+        typed = typed_columns(config.path, data, skip=skip)
+        columns, notes = _columns(config, typed, rule, records), typed.notes
         codes: Iterator[str] = iter(())
+        decimal = None
         if config.path.endswith(".csv"):
             form = csv_form(data)
+            decimal = form.decimal if form.separator == ";" else None
             notes = [note for note in (form.note, *notes) if note is not None]
             if _MAYBE_CODE.search(data):  # otherwise a second reading would find nothing
                 codes = _codes(data, columns, form)
-        columns = replace(columns, notes=(*notes, *columns.notes, *codes))
+        notes = [*notes, *columns.notes, *codes]
+        columns = replace(columns, notes=tuple(notes), decimal=decimal)
         counts = write_columns(draft.path, columns)
         return MadeArtifact(
             draft.publish(counts, {"seconds": time.monotonic() - started}), made=True
@@ -133,10 +136,11 @@ def _codes(data: bytes, columns: TableColumns, form: CsvForm) -> Iterator[str]:
 
 
 def _columns(
-    config: Config, table: "pa.Table", rule: SplitRule, records: Records | None
+    config: Config, typed: TypedColumns, rule: SplitRule, records: Records | None
 ) -> TableColumns:
     """Return the checked columns that the settings select."""
-    path, names = config.path, table.column_names
+    path, table = config.path, typed.table
+    names = table.column_names
     check_names(path, names)
     for option, selected in (
         ("target", [config.target]),
@@ -170,7 +174,7 @@ def _columns(
         if is_date(table[name].type):
             for part, values in date_parts(table[name].combine_chunks()).items():
                 features[f"{name} ({part})"] = values.filter(kept)
-                dates[f"{name} ({part})"] = name, part
+                dates[f"{name} ({part})"] = name, part, typed.date_formats.get(name)
             continue
         column, note = feature_column(path, name, table[name])
         features[name] = column.filter(kept)

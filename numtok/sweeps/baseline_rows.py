@@ -18,7 +18,13 @@ from numtok.data.reading.split_rule import TRAIN
 from numtok.data.records.reader import Records, read_records
 from numtok.data.records.rendering import FIELD, with_new_rows
 from numtok.data.records.row_template import TEMPLATE
-from numtok.data.tables.table import VALIDATION, learnt_rows, read_table_file, read_table_of
+from numtok.data.tables.table import (
+    VALIDATION,
+    decimal_of,
+    learnt_rows,
+    read_table_file,
+    read_table_of,
+)
 from numtok.data.tables.text_features import read_text_features
 from numtok.encoding.splits import read_codec
 from numtok.errors import DataError, UsageError, meaningless
@@ -84,8 +90,10 @@ def run(config: Config, store: Store) -> Generator[bytes]:
     """
     assert config.baseline is not None
     data, policy = _data_of(config.model, config.baseline, store)
+    decimal = None
     if data.kind == TABLE:
         found = _of_table(config, data, store)
+        decimal = decimal_of(read_table_file(data).features)
     else:
         if config.fold is not None:
             raise meaningless("fold", f"{data.ref}, which is not a table")
@@ -98,7 +106,9 @@ def run(config: Config, store: Store) -> Generator[bytes]:
         for target, predictions in found.items():
             columns[target] |= dict(zip(ENDS, predictions.ends(target, calibrated), strict=True))
     names = (PREDICTED,) if config.interval is None else (PREDICTED, *ENDS)
-    yield from with_predictions(str(config.file), list(found), names, _rows(columns))
+    yield from with_predictions(
+        str(config.file), list(found), names, _rows(columns), decimal=decimal
+    )
 
 
 def command_for(baseline: str, data: Sequence[Artifact], *query: str) -> list[str]:

@@ -11,7 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from numtok.data.tables.table import Feature, read_table_file
 from numtok.evaluation import table_rows
+from numtok.evaluation.predicted_rows import with_predictions
 from numtok.reports import QUANTILES, quantile_column
 from numtok.stages import predict
 from numtok.store.store import Store
@@ -162,6 +164,66 @@ def test_semicolons_and_decimal_commas_are_read(numtok: Shell) -> None:
     assert [row.pop("size") for row in found] == [row[0] for row in rows]
     added = [{name: text.replace(",", ".") for name, text in row.items()} for row in found]
     assert "." not in ran.out.replace("e-", "") and added == expected
+
+
+@pytest.mark.parametrize(
+    ("train", "new", "same"),
+    [
+        ("d,y\n25/12/2020,1\n03/04/2021,2\n", "d\n03/04/2020\n", "d\n2020-04-03\n"),
+        ("d,y\n25.12.2020,1\n03.04.2021,2\n", "d\n03/04/20 9:30\n", "d\n2020-04-03 09:30\n"),
+        ("d,y\n12/25/2020,1\n04/03/2021,2\n", "d\n04/03/2020\n", "d\n2020-04-03\n"),
+        ("d;y\n1.234,5;1\n900,5;2\n", "d;k\n1.500;\n", "d,k\n1500,\n"),
+        ("d;y\n1.234,5;1\n900,5;2\n", "d;k\n1.500,0;\n", "d,k\n1500,\n"),
+        ("d;y\n1.234,5;1\n900,5;2\n", "d\n1.500,5\n", "d\n1500.5\n"),
+        ("d;y\n1.234,5;1\n900,5;2\n", "d;k\n2.5;\n", "d,k\n2.5,\n"),
+        ("d;y\n1,234.5;1\n900.5;2\n", "d;k\n1,5;\n", "d,k\n1.5,\n"),
+        ("d;y\n1,234.5;1\n900.5;2\n", "d;k\n1,500;\n", "d,k\n1500,\n"),
+        ("d,y\n1.234,1\n900.5,2\n", "d;k\n1,500;\n", "d,k\n1.5,\n"),
+    ],
+)
+def test_ambiguous_cells_are_read_as_in_training(
+    numtok: Shell, train: str, new: str, same: str
+) -> None:
+    for name, text in (("train", train), ("new", new), ("same", same)):
+        Path(f"{name}.csv").write_text(text)
+    made = numtok("-q", "table", "train.csv", "--target", "y", "--split", "test=0.01")
+    table = Store(Path("artifacts")).resolve(made.out.strip())
+    wanted = read_table_file(table).features
+    read, expected = (
+        table_rows.read_features(name, wanted, (), "m").numbers for name in ("new.csv", "same.csv")
+    )
+    assert read.tolist() == expected.tolist()
+
+
+def test_numbers_of_any_type_are_the_categories_of_training(tmp_path: Path) -> None:
+    def read(column: "pa.Array[Any]", known: Sequence[str]) -> list[str | None]:
+        path = tmp_path / "new.parquet"
+        pq.write_table(pa.table({"k": column}), path)
+        features = table_rows.read_features(str(path), [Feature("k", "category")], [known], "m")
+        words: list[str | None] = features.categories[0].to_pylist()
+        return words
+
+    for kind in (pa.float64(), pa.float32(), pa.decimal128(5, 2)):
+        column = pa.array([1, 2.5, 4, None], pa.float64()).cast(kind)
+        for each in (column, column.dictionary_encode()):
+            with case(kind=each.type):
+                assert read(each, ["1.0", "2.50", "x"])[:2] == ["1.0", "2.50"]
+                assert read(each, ["1", "2.5", "04"]) == ["1", "2.5", "04", None]
+    assert read(pa.array([1, 7, 2**53 + 1]), ["007", "1.0", str(2**53)]) == [
+        *("1.0", "007", str(2**53 + 1)),
+    ]
+    assert read(pa.array([1.0, float("nan")]), ["1", "nan"]) == ["1", None]
+
+
+def test_predictions_have_the_decimal_mark_of_training_if_the_file_is_ambiguous(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "new.csv"
+    for row, mark in ("1.500;a", ","), ("1,234.5;a", "."):
+        path.write_text(f"w;k\n{row}\n")
+        numbers = iter([{"y": {"predicted": 15.5}}])
+        lines = with_predictions(str(path), ["y"], ["predicted"], numbers, decimal=",")
+        assert list(lines) == [b"w;k;predicted\n", f"{row};15{mark}5\n".encode()]
 
 
 def test_parquet_is_read_as_csv_is(numtok: Shell) -> None:

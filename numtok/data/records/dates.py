@@ -33,17 +33,24 @@ _WRITTEN = rf"^\s*{_DAY}(?:[Tt ]{_TIME}(?:\s?{_ZONE})?)?\s*$"
 _FIRST = 100  # values that a format must read before it is tried on the whole column
 
 
-def date_format(values: "pa.Array[Any]") -> str | None:
+def date_format(values: "pa.Array[Any]", like: str | None = None) -> str | None:
     """Return the format of all dates in a column [n] of strings: a format of strptime, or one of
     the forms of ISO 8601. The result is None if no format reads all values.
 
     Missing values are ignored.
 
+    like
+        Format of related dates, if known. It decides whether an ambiguous date begins with the day
+        or the month.
+
     >>> date_format(pa.array(["2013-02-28T22:11:09Z", "2013-02-28 22:11:09.5+02:00"]))
     'ISO 8601 with time zones, converted to UTC'
+    >>> date_format(pa.array(["03/04/2020"])), date_format(pa.array(["03/04/2020"]), "%d.%m.%y")
+    ('%m/%d/%Y', '%d/%m/%Y')
     """
     values = values.drop_null()
-    for form in _FORMATS:
+    first = (like or "")[:2]  # such as %d
+    for form in sorted(_FORMATS, key=lambda form: not form.startswith(first)):
         if _reads(form, values[:_FIRST]) and _reads(form, values):
             return form
     if not (_reads(_ISO, values[:_FIRST]) and _reads(_ISO, values)):

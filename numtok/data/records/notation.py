@@ -4,6 +4,7 @@ A column has one notation, which must read all its values. Numbers are rewritten
 notation of numtok without a change of their digits.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ _EXPONENT = r"([eE][+-]?[0-9]+)?"
 _SPACES = r"\x{20}\x{a0}\x{202f}"
 _APOSTROPHES = _SPACES + "'"
 _DOT = r"\."
+_FIRST = 100  # values that a notation must read before it is tried on the whole column
 
 
 class Notation(NamedTuple):
@@ -36,6 +38,11 @@ class Notation(NamedTuple):
     def matches(self, values: "pa.Array[Any]") -> "pa.Array[Any]":
         """Return a mask [n] of the strings that are numbers in this notation; null if missing."""
         return pc.match_substring_regex(values, rf"^\s*{self.pattern}\s*$")
+
+    def reads(self, values: "pa.Array[Any]") -> bool:
+        """Return whether all strings [n] are numbers in this notation, ignoring missing ones."""
+        first = values[:_FIRST]
+        return all(pc.all(self.matches(each)).as_py() is not False for each in (first, values))
 
     def plain(self, values: "pa.Array[Any]") -> "pa.Array[Any]":
         """Return numbers [n] in the default notation; strings that are not numbers become null."""
@@ -99,7 +106,27 @@ def notation_of(values: "pa.Array[Any]", decimal: str = ".") -> Notation | None:
     if values.null_count == len(values):
         return None
     notations = WITH_COMMA if decimal == "," else WITH_POINT
-    return next((each for each in notations if pc.all(each.matches(values)).as_py()), None)
+    return next((each for each in notations if each.reads(values)), None)
+
+
+def decimal_mark(columns: "Sequence[pa.Array[Any]]", usual: str | None = None) -> str:
+    """Return the decimal mark of a file, given its columns of strings [n]: the one with which more
+    columns are numbers.
+
+    If both marks are possible, the result is ``usual`` or, if that is None, the one without
+    thousands separators.
+
+    >>> columns = [pa.array(["1.500", "8.250"])]
+    >>> decimal_mark(columns), decimal_mark(columns, ","), decimal_mark([pa.array(["1,5"])])
+    ('.', ',', ',')
+    """
+    point, comma = (
+        [found for column in columns if (found := notation_of(column, mark)) is not None]
+        for mark in ".,"
+    )
+    if len(comma) != len(point):
+        return "," if len(comma) > len(point) else "."
+    return usual or ("." if all(found is DEFAULT for found in point) else ",")
 
 
 def usual_notation(values: "pa.Array[Any]", decimal: str = ".") -> Notation | None:

@@ -58,15 +58,13 @@ def in_order(records: Records, name: str) -> "pa.Array":
 
 def _as_date(start: str, form: str) -> str:
     """Return the first value of a split as :func:`in_order` returns dates. It is written in the
-    format of its column, or in any other. Of a year, it is the first day; months and other strings
-    are unchanged."""
+    format ``form`` of its column, or in any other. Of a year, it is the first day; months and other
+    strings are unchanged."""
     if re.fullmatch("[0-9]{4}", start):
         return f"{start}-01-01"
     value = pa.array([start])
-    for each in (form, date_format(value)):
-        if each is not None and not (dates := dates_of(value, each)).null_count:
-            return str(iso_texts(dates)[0])
-    return start
+    written = date_format(value, like=form)
+    return start if written is None else str(iso_texts(dates_of(value, written))[0])
 
 
 def _own_splits(records: Records) -> list[str]:

@@ -4,6 +4,8 @@ Arrow infers the types of CSV columns. Columns of strings that are numbers in an
 dates in another format, are converted too.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -20,12 +22,27 @@ DATE_PARTS = {
     "year": pc.year,
     "day of year": pc.day_of_year,
     "weekday": pc.day_of_week,
-    "days": lambda dates: pc.divide(dates.cast(pa.timestamp("s")).cast(pa.int64()), 86_400.0),
+    "days": lambda dates: pc.divide(_microseconds(dates), 86_400e6),
 }
 
 
-def typed_columns(path: str, data: bytes, *, skip: bool) -> "tuple[pa.Table, list[str]]":
-    """Return the columns of a file with their types, and notes on converted columns.
+@dataclass(frozen=True, eq=False)
+class TypedColumns:
+    """Columns with their types.
+
+    date_formats
+        Format of each column of dates that were strings.
+    notes
+        Notes on converted columns.
+    """
+
+    table: "pa.Table"
+    date_formats: Mapping[str, str]
+    notes: list[str]
+
+
+def typed_columns(path: str, data: bytes, *, skip: bool) -> TypedColumns:
+    """Return the columns of a file with their types.
 
     ``data`` is the content of the file, unless it is JSON Lines. Rows that cannot be parsed are
     skipped if ``skip`` is true. Raises the same errors as
@@ -39,10 +56,9 @@ def typed_columns(path: str, data: bytes, *, skip: bool) -> "tuple[pa.Table, lis
     return with_types(table, decimal)
 
 
-def with_types(table: "pa.Table", decimal: str = ".") -> "tuple[pa.Table, list[str]]":
-    """Return a table whose columns of strings are converted if they are numbers or dates, and notes
-    on converted columns."""
-    notes = []
+def with_types(table: "pa.Table", decimal: str = ".") -> TypedColumns:
+    """Convert the columns of strings in a table that are numbers or dates."""
+    notes, formats = [], {}
     for index, name in enumerate(table.column_names):
         plain = plain_strings(table.column(index))
         if not pa.types.is_string(plain.type):
@@ -57,11 +73,12 @@ def with_types(table: "pa.Table", decimal: str = ".") -> "tuple[pa.Table, list[s
                 notes.append(f"{name!r} is read as numbers with {column.notation.description}")
         elif column.date_format is not None:
             values = dates_of(values, column.date_format)
+            formats[name] = column.date_format
             notes.append(f"{name!r} is read as dates, written as {column.date_format}")
         else:
             continue
         table = table.set_column(index, name, values)
-    return table, notes
+    return TypedColumns(table, formats, notes)
 
 
 def date_parts(dates: "pa.Array[Any]") -> "dict[str, pa.Array[Any]]":
@@ -72,6 +89,11 @@ def date_parts(dates: "pa.Array[Any]") -> "dict[str, pa.Array[Any]]":
     if pa.types.is_timestamp(dates.type) and dates.type.tz is not None:
         dates = dates.cast(pa.timestamp(dates.type.unit))
     return {part: find(dates).cast(pa.float64()) for part, find in DATE_PARTS.items()}
+
+
+def _microseconds(dates: "pa.Array[Any]") -> "pa.Array[Any]":
+    counts = dates.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
+    return counts.cast(pa.float64(), safe=False)  # exact to the year 2255
 
 
 def is_date(kind: "pa.DataType") -> bool:

@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 from numtok.data.reading.split_rule import SPLIT_RULE, TRAIN, is_split
 from numtok.data.tables.table import (
     Feature,
-    Kind,
     TableFile,
     rows_name,
     write_rows,
@@ -57,7 +56,9 @@ class TableColumns:
     assigned [n] each
         Split columns by name (strings); null for rows without a split.
     dates
-        Column and part of the date, for features that are parts of dates.
+        Column, part and format of the date, for features that are parts of dates.
+    decimal
+        Decimal mark, if the columns are those of a CSV file with semicolons.
     """
 
     where: str
@@ -66,7 +67,16 @@ class TableColumns:
     features: "dict[str, pa.Array[Any]]"
     assigned: "dict[str, pa.Array[Any]]"
     notes: tuple[str, ...]
-    dates: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    dates: Mapping[str, tuple[str, str, str | None]] = field(default_factory=dict)
+    decimal: str | None = None
+
+    def feature(self, name: str) -> Feature:
+        """Describe a feature."""
+        if name in self.dates:
+            return Feature(name, "number", *self.dates[name])
+        if pa.types.is_floating(self.features[name].type):
+            return Feature(name, "number", decimal=self.decimal)
+        return Feature(name, "category")
 
 
 def feature_column(
@@ -210,10 +220,7 @@ def write_columns(folder: Path, columns: TableColumns) -> dict[str, int]:
         notes += more
     file = TableFile(
         target=columns.target_name,
-        features=[
-            Feature(name, _kind(values), *columns.dates.get(name, ()))
-            for name, values in columns.features.items()
-        ],
+        features=list(map(columns.feature, columns.features)),
         splits=list(columns.assigned),
         notes=notes,
     )
@@ -254,10 +261,6 @@ def first_word(column: "pa.Array[Any]") -> int | None:
     Missing values are ignored. Returns None if all strings are numbers.
     """
     return _first(pc.invert(pc.match_substring_regex(column, _NUMBER)))
-
-
-def _kind(values: "pa.Array[Any]") -> Kind:
-    return "number" if pa.types.is_floating(values.type) else "category"
 
 
 def plain_strings(column: "pa.ChunkedArray[Any]") -> "pa.ChunkedArray[Any]":

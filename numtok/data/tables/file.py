@@ -16,13 +16,14 @@ import pyarrow.parquet as pq
 
 from numtok import files
 from numtok.data.reading.first_bytes import check_utf8
+from numtok.data.records.notation import decimal_mark
 from numtok.errors import DataError, UsageError, file_not_found
 
 FORMATS = (".csv", ".parquet")
 #: Arrow's message for a row of another length. It counts the header as the first row.
 _LENGTH = re.compile("Row #([0-9]+): Expected ([0-9]+) columns, got ([0-9]+)")
 _BREAK = re.compile(rb"\r\n|\n|\r")
-_HEADER = re.compile(rb"\s*([^\r\n]*)")
+_HEADER = re.compile(rb"(?:\xef\xbb\xbf)?\s*([^\r\n]*)")
 _MARKS = re.compile(rb'"|\n|\r(?!\n)')  # quotes, line feeds, and carriage returns before others
 _MOST = (1 << 31) - 2  # bytes: Arrow infers types from one block, whose size is an int32
 _CORRECT = "Correct it: cells with separators, quotes or line breaks must be in quotes"
@@ -66,31 +67,42 @@ class CsvForm(NamedTuple):
         return f"fields are separated by {self.separator!r}, numbers have a decimal {mark}"
 
 
-def csv_form(data: bytes) -> CsvForm:
+def csv_form(data: bytes, decimal: str | None = None) -> CsvForm:
     """Detect the field separator and the decimal mark of a CSV file.
 
-    The separator is ``;`` if the header contains it and no comma. If so, the decimal mark is a
-    comma if this makes a column numeric that is not numeric with a decimal point.
+    The separator is ``;`` if the header contains it and no comma. If so, the columns that
+    Arrow cannot read as numbers determine the decimal mark
+    (:func:`~numtok.data.records.notation.decimal_mark`).
+
+    decimal
+        Decimal mark of the training data, if it was a CSV file with semicolons. Ambiguous files
+        have the same mark, and a single column may have decimal commas.
     """
-    header = data[: data.find(b"\n") + 1 or len(data)]
-    if b"," in header or b";" not in header:
+    header = _first_line(data)
+    if b"," in header or (b";" not in header and decimal is None):
         return CsvForm()
-    comma, point = (CsvForm(";", decimal) for decimal in ",.")
     if not _is_utf8(data):  # whose short rows could not be skipped
         data = data.decode(errors="replace").encode()
-    kinds = [read_csv(data, _options(), form, skip=True).schema.types for form in (comma, point)]
-    is_comma = any(a != b and pa.types.is_floating(a) for a, b in zip(*kinds, strict=True))
-    return comma if is_comma else point
+    table = read_csv(data, _options(), CsvForm(";"), skip=True)
+    strings = [column for column in table.columns if pa.types.is_string(column.type)]
+    return CsvForm(";", decimal_mark(strings, decimal))
 
 
 def parsed(
-    path: str, data: bytes, words: Sequence[str] = (), *, skip: bool | None = None
+    path: str,
+    data: bytes,
+    words: Sequence[str] = (),
+    *,
+    decimal: str | None = None,
+    skip: bool | None = None,
 ) -> "pa.Table":
     """Parse the bytes of a CSV or Parquet file. Raises DataError if they are invalid.
 
     The CSV columns ``words`` are read as strings. Empty fields and words such as NA, NaN and null
     are missing values, even in string columns (Arrow's rule).
 
+    decimal
+        The same as for :func:`csv_form`.
     skip
         True to skip CSV rows with too few or too many cells. None if the user cannot choose.
     """
@@ -101,7 +113,7 @@ def parsed(
             return file.read()
         _check_csv(path, data)
         strings = dict.fromkeys(words, pa.string())
-        form = csv_form(data)
+        form = csv_form(data, decimal)
         table = read_csv(data, _options(column_types=strings), form, skip=bool(skip))
         _ = table.column_names  # raises if a name is not UTF-8
         return table
@@ -173,10 +185,8 @@ def parquet_names(path: str) -> list[str]:
 
 def _header(data: bytes, form: CsvForm) -> list[str]:
     """Return the names in the first line, if it is a whole header."""
-    match = _HEADER.match(data)
-    line = b"" if match is None else match[1]
     with suppress(csv.Error):
-        text = line.decode("utf-8-sig", errors="replace")
+        text = _first_line(data).decode(errors="replace")
         return next(csv.reader([text], delimiter=form.separator), [])
     return []
 
@@ -258,8 +268,13 @@ def _row_lines(data: bytes, form: CsvForm) -> list[int]:
 
 def _width(data: bytes) -> int:
     """Return an upper bound on the number of columns, from the first line of a CSV."""
-    header = _HEADER.match(data)
-    return 0 if header is None else max(map(header[1].count, (b",", b";"))) + 1
+    return max(map(_first_line(data).count, (b",", b";"))) + 1
+
+
+def _first_line(data: bytes) -> bytes:
+    """Return the first line that is not blank, without a byte order mark and its end."""
+    match = _HEADER.match(data)
+    return b"" if match is None else match[1]
 
 
 def check_width(path: str, columns: int) -> None:

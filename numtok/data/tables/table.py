@@ -39,12 +39,23 @@ class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
 
     date, part
         For a part of a date, such as the year: the column of the date, and the name of the part.
+    date_format
+        Format of the date, if it was read from a string.
+    decimal
+        For numbers of a CSV file with semicolons: the decimal mark of the file.
     """
 
     name: str
     kind: Kind
     date: str | None = None
     part: str | None = None
+    date_format: str | None = None
+    decimal: str | None = None
+
+
+def decimal_of(features: Iterable[Feature]) -> str | None:
+    """Return the decimal mark of the file that features were read from; None if unknown."""
+    return next((each.decimal for each in features if each.decimal is not None), None)
 
 
 class TableFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -184,6 +185,25 @@ def test_splits_by_a_date_follow_the_calendar(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("form", "start"),
+    [
+        ("%d/%m/%Y %H:%M", "05/06/2021"),
+        ("%m/%d/%Y %I:%M %p", "06/05/2021"),
+        ("%d/%m/%y %H:%M", "05/06/2021"),
+        ("%d.%m.%Y", "2021-06-05"),
+    ],
+)
+def test_the_first_day_of_a_split_is_read_as_the_column(
+    tmp_path: Path, form: str, start: str
+) -> None:
+    days = [datetime(2021, 5, 25), datetime(2021, 6, 4), datetime(2021, 6, 5)]
+    path = tmp_path / "days.csv"
+    path.write_text("when\n" + "".join(f"{day.strftime(form)}\n" for day in days))
+    rule = SplitRule.parse(f"by=when,test={start}")
+    assert splits_of(read_records(str(path)), rule) == ["train", "train", "test"]
+
+
+@pytest.mark.parametrize(
     ("written", "utc"),
     [
         ("2013-02-28T22:11:09Z", "2013-02-28T22:11:09"),
@@ -229,7 +249,7 @@ def test_rows_with_time_zones_are_split_in_time_order(tmp_path: Path) -> None:
     records = read_records(str(path))
     rule = SplitRule.parse("by=at,validation=2013-03-01T00:45:00+02:00,test=2013-02-28 22:50:00Z")
     assert splits_of(records, rule) == ["train", "validation", "test"]
-    table, _ = typed_columns(str(path), path.read_bytes(), skip=False)
+    table = typed_columns(str(path), path.read_bytes(), skip=False).table
     days = date_parts(table["at"].combine_chunks())["days"]
     assert np.diff(days.to_numpy() * 24 * 60) == pytest.approx([15.0, 15.0], abs=1e-4)
 
@@ -253,9 +273,10 @@ def test_own_splits_are_checked(tmp_path: Path) -> None:
 def test_dates_become_numbers(tmp_path: Path) -> None:
     path = tmp_path / "sales.csv"
     path.write_text('sold,price\n31.12.2020,"9,475"\n01.01.2021,12\n')
-    table, notes = typed_columns(str(path), path.read_bytes(), skip=False)
+    typed = typed_columns(str(path), path.read_bytes(), skip=False)
+    table = typed.table
     assert table["price"].to_pylist() == [9475.0, 12.0]
-    assert len(notes) == 2
+    assert len(typed.notes) == 2 and typed.date_formats == {"sold": "%d.%m.%Y"}
     parts = date_parts(table["sold"].combine_chunks())
     assert {name: values.to_pylist() for name, values in parts.items()} == {
         "year": [2020.0, 2021.0],
@@ -263,6 +284,15 @@ def test_dates_become_numbers(tmp_path: Path) -> None:
         "weekday": [3.0, 4.0],
         "days": [18627.0, 18628.0],
     }
+
+
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+def test_days_include_fractions_of_seconds(unit: str) -> None:
+    dates = pa.array([datetime(2021, 1, 1, 12, 0, 0, 500_000), None], pa.timestamp(unit))
+    assert date_parts(dates)["days"].to_pylist() == [18628.5 + 0.5 / 86_400, None]
+    if unit != "ns":  # whose last year is 2262
+        far = pa.array([datetime(2400, 1, 1, 6)], pa.timestamp(unit))
+        assert date_parts(far)["days"].to_pylist() == [157054.25]
 
 
 def test_kinds_are_those_of_the_whole_file(tmp_path: Path) -> None:

@@ -12,14 +12,18 @@ def test_the_header_decides_the_separator_and_the_columns_the_decimal_mark() -> 
     for text, form, columns in (
         ("a,b\n1,0.5\n", CsvForm(), {"a": [1], "b": [0.5]}),
         ("a;b\n0,25;1\n1,5;2\n", CsvForm(";", ","), {"a": [0.25, 1.5], "b": [1, 2]}),
+        ("a;b\n2.100,25;1\n", CsvForm(";", ","), {"a": ["2.100,25"], "b": [1]}),
+        ("a;b\n1,234;2\n", CsvForm(";", ","), {"a": [1.234], "b": [2]}),
         ("a;b\n0.25;1\n1.5;2\n", CsvForm(";", "."), {"a": [0.25, 1.5], "b": [1, 2]}),
         ("a;b\n3;red\n4;blue\n", CsvForm(";", "."), {"a": [3, 4], "b": ["red", "blue"]}),
         # 1.234 is 1234 where other columns have decimal commas, so it is not read as 1.234
         ("a;b\n0,5;1.234\n", CsvForm(";", ","), {"a": [0.5], "b": ["1.234"]}),
         ("a,b;c\n1,2\n", CsvForm(), {"a": [1], "b;c": [2]}),
+        ("\na;b\n0,5;2\n", CsvForm(";", ","), {"a": [0.5], "b": [2]}),
         ('"a;b"\n1\n', CsvForm(";", "."), {"a;b": [1]}),
     ):
-        for data in (text.encode(), MARK + text.replace("\n", "\r\n").encode()):
+        marked = MARK + text.replace("\n", "\r\n").encode()
+        for data in (text.encode(), marked, text.replace("\n", "\r").encode()):
             with case(data=data):
                 assert csv_form(data) == form
                 assert parsed("a.csv", data).to_pydict() == columns
