@@ -48,7 +48,8 @@ from torch.nn import functional as F
 
 from numtok.encoding.codec import Codec
 from numtok.encoding.schemes.base import Next
-from numtok.encoding.splits import read_codec, read_split
+from numtok.encoding.splits import read_split
+from numtok.encoding.stored_codec import read_codec
 from numtok.evaluation.predict import AUTOREGRESSIVE, PARALLEL, Options, Predictor
 from numtok.models.attention import Transformer
 from numtok.models.batches import Batch

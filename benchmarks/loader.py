@@ -26,7 +26,8 @@ from _shared import table  # type: ignore[import-not-found]  # noqa: E402
 from rich.console import Console  # noqa: E402
 
 from numtok.encoding.dataset import EncodedSplit  # noqa: E402
-from numtok.encoding.splits import read_codec, splits  # noqa: E402
+from numtok.encoding.splits import splits  # noqa: E402
+from numtok.encoding.stored_codec import read_codec  # noqa: E402
 from numtok.models.embedders.base import EMBEDDERS  # noqa: E402
 from numtok.models.heads.base import HEADS  # noqa: E402
 from numtok.models.model import build_model  # noqa: E402

@@ -23,7 +23,7 @@ from numtok.data.reading import streams
 from numtok.data.tables.table import TABLE_FILE, Feature, TableFile, read_table, write_table_file
 from numtok.data.tasks._templates import Templates
 from numtok.data.weather.field import Field
-from numtok.encoding import splits
+from numtok.encoding import splits, stored_codec
 from numtok.encoding.dataset import EncodedSplit, bytes_of
 from numtok.encoding.schema import TokenIds
 from numtok.encoding.schemes.bpe import BpeScheme
@@ -125,7 +125,7 @@ def test_an_artifact_with_what_is_no_file_is_refused(tmp_path: Path) -> None:
         now = Artifact(artifact.path, artifact.kind, artifact.name, artifact.version)
         splits.read_split(now, "train")
         splits.read_labels(now, "train")
-        splits.read_codec(now)
+        stored_codec.read_codec(now)
 
     for name in ("manifest.json", "files.jsonl", "scheme.json", shard.name):
         path = artifact.path / name

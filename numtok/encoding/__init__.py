@@ -32,6 +32,7 @@ scheme_spec.py      schemes from specs, including specs that name a file
 segments.py         texts split at their numbers
 shards.py           writers of Parquet shards
 splits.py           functions that read the splits of an encoded artifact
+stored_codec.py     functions that read and compare the codecs of artifacts
 target_texts.py     rows as texts without their targets, and the value of one target
 targets.py          numbers that targets refer to, and positions where answers start
 texts.py            columns of texts as bytes, and the numbers found in them

@@ -10,7 +10,8 @@ from numtok.encoding.codec import Codec
 from numtok.encoding.model_folder import TOKENIZER
 from numtok.encoding.schema import SCHEME_FILE
 from numtok.encoding.schemes.base import title_of
-from numtok.encoding.splits import read_codec, splits
+from numtok.encoding.splits import splits
+from numtok.encoding.stored_codec import read_codec
 from numtok.errors import DataError
 from numtok.registry import spec_of
 from numtok.store.artifact import Artifact, Output

@@ -15,7 +15,8 @@ from numtok.arrays import Bools, Floats
 from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import checked_groups
 from numtok.encoding.schemes.base import Failure
-from numtok.encoding.splits import read_codec, splits
+from numtok.encoding.splits import splits
+from numtok.encoding.stored_codec import read_codec
 from numtok.encoding.texts import unescape
 from numtok.errors import NumtokError, StoreError
 from numtok.numerals.column import Numerals

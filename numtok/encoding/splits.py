@@ -27,7 +27,7 @@ from numtok.encoding.dataset import (
 from numtok.encoding.schema import SCHEME_FILE, TokenIds
 from numtok.encoding.schemes.base import Channel, ChannelScheme
 from numtok.encoding.texts import Texts, unescape
-from numtok.errors import StoreError, UsageError, unknown
+from numtok.errors import StoreError, unknown
 from numtok.machine import memory
 from numtok.numerals.column import Literals
 from numtok.numerals.find import Spans
@@ -37,29 +37,6 @@ from numtok.store.columns import damaged
 _SHARD = re.compile(r"([a-z0-9][a-z0-9_-]*)-\d{5,}\.parquet")
 _NUMBER, _WORD = "[NUM]", re.compile(r"\w+")  # in the column ``text``
 _MEMORY = 0.25  # fraction of the machine's memory that one split may use
-
-
-def read_codec(artifact: Artifact) -> Codec:
-    """Read the codec of an artifact (encoded data or a model)."""
-    with artifact.naming_plugins():
-        codec = Codec.read(artifact.path / SCHEME_FILE)
-    artifact.check(SCHEME_FILE)
-    return codec
-
-
-def same_codec(first: Artifact, second: Artifact) -> bool:
-    """Return whether two artifacts (encoded data or models) use the same codec."""
-    left, right = (files.read_bytes(each.path / SCHEME_FILE, LARGEST) for each in (first, second))
-    return left == right or read_codec(first).digest == read_codec(second).digest
-
-
-def check_codec(model: Artifact, encoded: Artifact) -> None:
-    """Raise UsageError unless ``encoded`` has the same codec as the model's training data."""
-    if not same_codec(model, encoded):
-        raise UsageError(
-            f"{encoded.ref} is not encoded like the training data of {model.ref}. "
-            f"Encode it again: numtok encode --reuse-encoding {model.ref} INPUT"
-        )
 
 
 def splits(artifact: Artifact) -> dict[str, list[Path]]:

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import torch
 
 from numtok.data.tables.table import read_table_of
-from numtok.encoding.splits import check_codec, read_split, splits
+from numtok.encoding.splits import read_split, splits
+from numtok.encoding.stored_codec import check_codec
 from numtok.evaluation.answers import AnswerEvaluation, AnswerOptions
 from numtok.evaluation.devices import Devices
 from numtok.evaluation.evaluation import EvaluatedSplit, Evaluator, ReportMetrics

@@ -16,7 +16,8 @@ from numtok.arrays import Floats, Ints
 from numtok.data.reading.split_rule import CALIBRATION, TRAIN
 from numtok.data.tables.table import VALIDATION, Table, learnt_rows, read_table_of
 from numtok.encoding.dataset import EncodedSplit, clustered
-from numtok.encoding.splits import read_codec, read_split, splits
+from numtok.encoding.splits import read_split, splits
+from numtok.encoding.stored_codec import read_codec
 from numtok.evaluation.baselines import (
     baselines,
     digest_of,

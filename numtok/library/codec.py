@@ -13,7 +13,7 @@ from numtok.encoding.fit_codec import Unfitted
 from numtok.encoding.number_sizes import NumberSizes, is_sized
 from numtok.encoding.schema import SCHEME_FILE
 from numtok.encoding.scheme_spec import scheme_of
-from numtok.encoding.splits import read_codec
+from numtok.encoding.stored_codec import read_codec
 from numtok.encoding.texts import Texts
 from numtok.errors import DataError
 from numtok.library.arguments import as_arguments, open_store, typed

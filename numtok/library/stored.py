@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from numtok.cli.output.printing import Format
-from numtok.encoding.splits import check_split, read_codec, splits
+from numtok.encoding.splits import check_split, splits
+from numtok.encoding.stored_codec import read_codec
 from numtok.encoding.texts import Texts
 from numtok.errors import UsageError
 from numtok.evaluation.report_files import Evaluation, ReportPredictions, read

@@ -32,7 +32,7 @@ from numtok.encoding.number_sizes import SizeUnit, is_sized, measure_sizes
 from numtok.encoding.row_twins import TWINS, RowTwins
 from numtok.encoding.schema import SCHEME_FILE
 from numtok.encoding.scheme_spec import scheme_of
-from numtok.encoding.splits import read_codec
+from numtok.encoding.stored_codec import read_codec
 from numtok.encoding.tokenizer_json import tokenizer_json
 from numtok.encoding.unit import EncodeUnit, Screening, UnitFacts
 from numtok.numerals.unread import SHOWN_SHAPES, UNREAD, UnreadDigits

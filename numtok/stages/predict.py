@@ -13,7 +13,7 @@ from numtok.data.records.reader import has_fields
 from numtok.data.tables.file import FORMATS
 from numtok.data.tables.text_features import read_text_features
 from numtok.declaration import CheckApplies, no_options
-from numtok.encoding.splits import read_codec
+from numtok.encoding.stored_codec import read_codec
 from numtok.errors import UsageError, meaningless
 from numtok.evaluation.conformal import Calibrated
 from numtok.evaluation.devices import Note

@@ -12,7 +12,7 @@ from numtok.analysis.probing.probe_records import PROBE, Probe, publish
 from numtok.analysis.probing.probes.base import PROBES, ProbeInputs
 from numtok.declaration import command_line
 from numtok.encoding.schemes.base import title_of
-from numtok.encoding.splits import check_codec
+from numtok.encoding.stored_codec import check_codec
 from numtok.errors import UsageError, meaningless
 from numtok.evaluation.devices import devices
 from numtok.evaluation.scoring import Progress

@@ -26,7 +26,7 @@ from numtok.data.tables.table import (
     read_table_of,
 )
 from numtok.data.tables.text_features import read_text_features
-from numtok.encoding.splits import read_codec
+from numtok.encoding.stored_codec import read_codec
 from numtok.errors import DataError, UsageError, meaningless
 from numtok.evaluation.baselines import fits
 from numtok.evaluation.conformal import Calibrated, Ends, Forecasts, calibrate

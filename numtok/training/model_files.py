@@ -21,7 +21,7 @@ from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.normalizers.base import stored_normalizer
 from numtok.encoding.schema import SCHEME_FILE
-from numtok.encoding.splits import read_codec
+from numtok.encoding.stored_codec import read_codec
 from numtok.errors import DataError, StoreError, UsageError
 from numtok.models.heads.base import (
     HEADS,

@@ -13,7 +13,8 @@ from numtok.encoding.codec import Codec
 from numtok.encoding.normalizers.base import FittedNormalizer
 from numtok.encoding.schema import SCHEME_FILE
 from numtok.encoding.schemes.base import title_of
-from numtok.encoding.splits import has_targets, read_codec, splits
+from numtok.encoding.splits import has_targets, splits
+from numtok.encoding.stored_codec import read_codec
 from numtok.errors import DataError, UsageError
 from numtok.models.embedders.base import EMBEDDERS, Embedder
 from numtok.models.heads.base import HEADS, Head

@@ -22,7 +22,8 @@ from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.grammar import Grammar, Support
 from numtok.encoding.schemes.base import SCHEMES, ChannelScheme, Failure, Scheme
-from numtok.encoding.splits import read_codec, read_split
+from numtok.encoding.splits import read_split
+from numtok.encoding.stored_codec import read_codec
 from numtok.errors import TrainingFailed, UsageError
 from numtok.evaluation.predict import Options, Predicted, Predictor
 from numtok.evaluation.queries import queries_of

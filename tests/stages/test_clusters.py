@@ -14,7 +14,8 @@ import pytest
 from numtok.analysis.probing.probe_records import Along
 from numtok.analysis.probing.probe_records import read as read_probe
 from numtok.encoding.dataset import EncodedSplit
-from numtok.encoding.splits import read_codec, read_split
+from numtok.encoding.splits import read_split
+from numtok.encoding.stored_codec import read_codec
 from numtok.errors import DataError
 from numtok.evaluation.labels import LabelEvaluation
 from numtok.evaluation.numbers import NumberEvaluation

@@ -20,7 +20,8 @@ import pytest
 import torch
 
 from numtok.encoding.schemes.base import SCHEMES
-from numtok.encoding.splits import read_codec, read_split
+from numtok.encoding.splits import read_split
+from numtok.encoding.stored_codec import read_codec
 from numtok.errors import DataError, NumtokError, UsageError
 from numtok.evaluation.seen_values import outside
 from numtok.library.arguments import settings_of

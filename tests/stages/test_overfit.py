@@ -12,7 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from numtok.encoding.schemes.base import SCHEMES, ChannelScheme, Failure, is_exact, splits_numbers
-from numtok.encoding.splits import read_codec, read_split
+from numtok.encoding.splits import read_split
+from numtok.encoding.stored_codec import read_codec
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from tests.chain import encoded, evaluated, generated, jsonl, predictions_of, trained

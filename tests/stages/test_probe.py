@@ -28,7 +28,7 @@ from numtok.cli.output.printing import Format
 from numtok.cli.output.probe import print_probe
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.schemes.base import SCHEMES, ChannelScheme
-from numtok.encoding.splits import read_codec
+from numtok.encoding.stored_codec import read_codec
 from numtok.errors import DataError, NumtokError, UsageError
 from numtok.evaluation.devices import ONE
 from numtok.evaluation.predict import Options, Predictor

@@ -25,7 +25,8 @@ from numtok.cli.output.train import TrainingBar
 from numtok.encoding import splits
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.schema import TokenIds
-from numtok.encoding.splits import read_codec, read_split
+from numtok.encoding.splits import read_split
+from numtok.encoding.stored_codec import read_codec
 from numtok.errors import DataError, NumtokError, StoreError, TrainingFailed, UsageError
 from numtok.models.flops import ModelFlops
 from numtok.models.model import Model

@@ -13,7 +13,8 @@ from numtok.cli.output.printing import Format
 from numtok.cli.output.train import print_result
 from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
-from numtok.encoding.splits import learnt_values, read_codec, read_split
+from numtok.encoding.splits import learnt_values, read_split
+from numtok.encoding.stored_codec import read_codec
 from numtok.models.batches import Batch, Batches
 from numtok.models.generation import Writer, WrittenAnswers, last_tokens
 from numtok.reports import PREDICTIONS_FILE

@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 import numtok
-from numtok.encoding.splits import learnt_values, read_codec, read_split
+from numtok.encoding.splits import learnt_values, read_split
+from numtok.encoding.stored_codec import read_codec
 from numtok.errors import UsageError
 from numtok.models.batches import Batches
 from numtok.models.embedders.base import INIT

@@ -6,6 +6,7 @@ repeated alone.
 
 import itertools
 import random
+import re
 import shutil
 import tempfile
 import time
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 _MEMORY = Path("/dev/shm")
+_FOLDERS = re.compile(r'(?<=File ")[^"]*?(?=(?:numtok|site-packages)/)')  # of one machine
 _MOST = 10  # broken cases of a run, which then ends
 
 
@@ -38,8 +40,7 @@ class Broken(NamedTuple):
     def of(cls, number: int, error: Exception) -> "Broken":
         if isinstance(error, AssertionError) and not isinstance(error, Crashed):
             return cls(number, "lost" if isinstance(error, Lost) else "wrong", str(error)[:1500])
-        # Without the stack, which names folders of one machine; the case can be repeated.
-        what = str(error) if isinstance(error, Crashed) else repr(error)
+        what = _FOLDERS.sub("", str(error)) if isinstance(error, Crashed) else repr(error)
         return cls(number, "traceback", what[-1500:])
 
 

@@ -12,7 +12,7 @@ from numtok.encoding.codec import Codec
 from numtok.encoding.row_twins import TWINS, twins_note
 from numtok.encoding.schema import INEXACT, TRUNCATED
 from numtok.encoding.schemes.base import Scheme, is_exact, title_of
-from numtok.encoding.splits import read_codec
+from numtok.encoding.stored_codec import read_codec
 from numtok.numerals.literals import MOST_DIGITS
 from numtok.numerals.unread import UNREAD, UnreadDigits
 from numtok.registry import spec_of

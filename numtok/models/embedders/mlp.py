@@ -33,7 +33,7 @@ class MLP(FeatureEmbedder):
     the size of the data. Its values are between 0 and 1; here they are those of ``--normalize``.
 
     bins
-        Number of bins; 0 keeps x as it is. Numbers beyond the range are in its first or last bin.
+        Number of bins; 0 does not round. Numbers beyond the range are in its first or last bin.
     range
         Lowest and highest edge of the bins. The default is the range of ``--normalize scale:5``.
     """

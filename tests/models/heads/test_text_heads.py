@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from numtok.encoding.splits import learnt_values, read_codec, read_split, splits
+from numtok.encoding.splits import learnt_values, read_split, splits
+from numtok.encoding.stored_codec import read_codec
 from numtok.errors import UsageError
 from numtok.models.common_heads import HistogramReader, PointReader
 from numtok.models.heads.fone import FoneHead
