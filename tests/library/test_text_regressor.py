@@ -196,6 +196,13 @@ def test_rows_of_all_kinds_of_frames_are_the_same_texts() -> None:
             np.testing.assert_array_equal(model.predict(frame), model.predict(FRAME))
 
 
+def test_a_prediction_does_not_depend_on_other_rows() -> None:
+    frame = pd.DataFrame({"income": [f"{area:,}" for area in 100 * AREAS]})
+    model = tiny(steps=60).fit(frame, AREAS)
+    odd = pd.DataFrame({"income": ["8,200", "1,500", "unknown"]})
+    np.testing.assert_allclose(model.predict(odd)[:2], model.predict(odd[:2]), rtol=1e-4)
+
+
 def test_columns_of_an_array_have_names_in_the_text() -> None:
     numbers = np.column_stack([AREAS / 7, AREAS])
     model = tiny(steps=3).fit(numbers, AREAS)

@@ -15,6 +15,7 @@ import pyarrow as pa
 from numtok.data.reading.json_lines import check_characters, json_lines
 from numtok.data.reading.streams import is_stdin
 from numtok.data.records.columns import ColumnKind, column_of
+from numtok.data.records.notation import WITH_COMMA, WITH_POINT, Notation, plain_numbers
 from numtok.data.tables.file import (
     SKIP_ROWS,
     check_names,
@@ -66,6 +67,8 @@ class Records:
         Columns of strings; null if missing. Numbers are written as in the file.
     decimal
         Decimal mark of the file.
+    may_have_commas
+        True if the decimal mark may be a comma: in CSV files separated by semicolons.
     notes
         Notes on how the file was read.
     line
@@ -80,6 +83,7 @@ class Records:
     path: str
     table: "pa.Table"
     decimal: str = "."
+    may_have_commas: bool = False
     notes: tuple[str, ...] = ()
     line: Callable[[int], int] | None = None
     skipped: SkippedRows = NOTHING_SKIPPED
@@ -108,6 +112,17 @@ class Records:
         values = self.column(name)
         notation = self.columns[name].notation
         return values if notation is None else notation.plain(values)
+
+    def numbers(self, name: str, notation: Notation) -> "pa.Array[Any]":
+        """Return the numbers of a column [n] in the default notation; other strings become null.
+
+        Each value is read by itself: in ``notation``, or else in a notation of the file. A notation
+        with decimal commas is ignored for files without them, in which 1.234 is not 1234. Raises
+        UsageError if the file has no such column.
+        """
+        own = WITH_COMMA if self.decimal == "," else WITH_POINT
+        applies = notation.decimal == "." or self.may_have_commas
+        return plain_numbers(self.column(name), (notation, *own) if applies else own)
 
     @cached_property
     def columns(self) -> dict[str, ColumnKind]:
@@ -178,6 +193,7 @@ def _of_csv(path: str, data: bytes, skip: bool | None) -> Records:
         path=path,
         table=rows.table,
         decimal=rows.form.decimal,
+        may_have_commas=rows.form.separator == ";",
         notes=() if rows.form.note is None else (rows.form.note,),
         line=rows.line,
         skipped=skipped,

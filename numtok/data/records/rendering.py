@@ -24,7 +24,7 @@ from numtok.data.reading.split_rule import TRAIN, SplitRule
 from numtok.data.records.reader import FORMATS, JSON_LINES, Records, has_fields, read_records
 from numtok.data.records.row_template import TEMPLATE, RowTemplate
 from numtok.data.records.splits import has_splits, splits_of
-from numtok.data.records.template import check_targets, proposals, rendered, template_of
+from numtok.data.records.template import cells, check_targets, proposals, rendered, template_of
 from numtok.data.tables.file import SKIP_ROWS, parquet_names
 from numtok.errors import DataError, UsageError, file_not_found
 from numtok.files import Sink
@@ -82,7 +82,9 @@ def run(
         targets = [config.target] if isinstance(config.target, str) else config.target
         template = template_of(records, targets, config.fields, config.text_field, config.drop)
         notes += proposals(list(records.columns.values()), template)
-    usable = check_targets(records, template.targets)
+        usable = check_targets(records, targets)
+    else:
+        usable = check_targets(records, template.targets, template.notations)
     kept = np.asarray(usable.kept.to_numpy(zero_copy_only=False), np.bool_)
     if usable.skipped.count and not skip:
         raise DataError(f"{usable.skipped.reasons[0]}. Correct it{SKIP_ROWS}")
@@ -251,7 +253,7 @@ def _columns(
         "targets": pa.array([list(each.items()) for each in targets], kind),
         "answer_start": pa.array(rows.spans[template.targets[0]][:, 0]),
         "split": pa.array(splits, pa.string()),
-        **{FIELD + name: records.plain(name) for name in template.fields},
+        **{FIELD + name: cells(template, records, name) for name in template.fields},
     }
     return pa.table(columns)
 
