@@ -216,6 +216,12 @@ def test_a_frame_may_have_a_column_named_y() -> None:
     assert tiny(steps=3).fit(frame, AREAS).predict(frame).shape == (100,)
 
 
+def test_a_column_named_split_is_a_feature() -> None:
+    frame = FRAME.rename(columns={"wood": "split", "note": "a, b"}).assign(same=1)
+    codec = tiny(steps=3).fit(frame, AREAS).fitted_.codec
+    assert codec.template is not None and codec.template.fields == ["split", "width", "a, b"]
+
+
 # --- predictions ----------------------------------------------------------------------------------
 
 

@@ -50,8 +50,8 @@ def _line(template: RowTemplate, records: Records, name: str) -> "pa.Array[Any]"
 
 
 def cells(template: RowTemplate, records: Records, name: str) -> "pa.Array[Any]":
-    """Return the strings of a field [n] as they are in texts: numbers in the default notation,
-    others as written.
+    """Return the strings of a field [n] for the text: numbers in the default notation, others as
+    written.
 
     Raises UsageError if the field is missing from the file.
     """
@@ -115,9 +115,7 @@ def template_of(
     left_out = {*targets, *drop, "split"}
     given = fields if text_field is None else [text_field]
     chosen = list(given) or [
-        name
-        for name, column in records.columns.items()
-        if name not in left_out and column.kind not in ("empty", "constant")
+        name for name, column in records.columns.items() if name not in left_out and column.varies
     ]
     if not chosen:
         raise DataError(
