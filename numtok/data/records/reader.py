@@ -227,10 +227,10 @@ def _strings(path: str, name: str, column: "pa.ChunkedArray[Any]") -> "pa.Chunke
         ]
         return pa.chunked_array([pa.array(values, pa.string())])
     if pa.types.is_floating(column.type):  # repr, since Arrow writes 1.0 as 1
-        values = [
-            None if value is None or value != value else repr(value)
-            for value in column.cast(pa.float64()).to_pylist()
-        ]
+        numbers = column.to_numpy()
+        if numbers.dtype != np.float64:  # as strings, since 0.13 of float32 has more digits here
+            numbers = numbers.astype(str).astype(np.float64)
+        values = [None if value != value else repr(value) for value in numbers.tolist()]
         return pa.chunked_array([pa.array(values, pa.string())])
     try:
         return column.cast(pa.string())
