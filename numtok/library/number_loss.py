@@ -96,8 +96,10 @@ class NumberLoss(nn.Module):
         logits, labels : Tensor
             The same as for :meth:`forward`.
         count : int or Tensor, optional
-            Number of labels in all batches of a step. Pass it if gradients are accumulated: the
-            losses of the batches then add up to that of the step.
+            Number of labels in all batches of a step. Pass it if gradients are accumulated. If
+            ``weight`` is None, the losses of the batches then add up to that of the step.
+            Otherwise, they do so only if number tokens are the same fraction of the labels in each
+            batch, because the mean number loss is that of the batch.
         """
         logits, labels = self._aligned(logits, labels)
         each_K, at_K = self._losses(logits, labels)

@@ -228,8 +228,8 @@ class TextRegressor(DistributionRegressor):
         """
         store = Store(folder / "store", lambda note: None)
         path = folder / "rows.parquet"
-        names = given.table.column_names
-        field = next(name for name in ("y" + "_" * more for more in count()) if name not in names)
+        columns = records_of(given.table, "X").columns
+        field = next(name for name in ("y" + "_" * more for more in count()) if name not in columns)
         write_frame(given.table.append_column(field, pa.array(target)), path)
         seed = seed_of(self.random_state)
         held_out = f"validation={self.validation}"
@@ -238,6 +238,8 @@ class TextRegressor(DistributionRegressor):
             "scheme": self.scheme,
             "target": field,
             "text_field": TEXT if given.bare else None,
+            # Named, since a field "split" would otherwise have the splits of the rows.
+            "fields": [] if given.bare else [name for name in columns if columns[name].varies],
             "normalize": self.normalize,
             "text_tokenizer": self.text_tokenizer,
             "split": f"{held_out},seed={seed}",

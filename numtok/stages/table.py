@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from numtok.data.reading.sources import as_name
-from numtok.data.reading.split_rule import SplitRule
+from numtok.data.reading.split_rule import SplitRule, split_twice
 from numtok.data.records.reader import FORMATS, Records, read_records
 from numtok.data.records.splits import splits_of
 from numtok.data.records.template import target_literals, usable_targets
@@ -160,10 +160,7 @@ def _columns(
     folds = [name for name in left if SPLIT_COLUMN.fullmatch(name) and name not in config.features]
     folds.sort(key=lambda name: int(name.partition("_")[2] or -1))
     if folds and config.split is not None:
-        raise UsageError(
-            f"--split cannot be combined with the column {folds[0]!r} of {path}. Remove --split, "
-            f"or drop the column (--drop {folds[0]})"
-        )
+        raise split_twice(path, folds[0])
     values, kept, notes = _target(config, table[config.target], records)
     target = target_column(path, config.target, values.filter(kept))
     features, dates = {}, {}

@@ -196,6 +196,13 @@ def test_rows_of_all_kinds_of_frames_are_the_same_texts() -> None:
             np.testing.assert_array_equal(model.predict(frame), model.predict(FRAME))
 
 
+def test_a_prediction_does_not_depend_on_other_rows() -> None:
+    frame = pd.DataFrame({"income": [f"{area:,}" for area in 100 * AREAS]})
+    model = tiny(steps=60).fit(frame, AREAS)
+    odd = pd.DataFrame({"income": ["8,200", "1,500", "unknown"]})
+    np.testing.assert_allclose(model.predict(odd)[:2], model.predict(odd[:2]), rtol=1e-4)
+
+
 def test_columns_of_an_array_have_names_in_the_text() -> None:
     numbers = np.column_stack([AREAS / 7, AREAS])
     model = tiny(steps=3).fit(numbers, AREAS)
@@ -207,6 +214,12 @@ def test_columns_of_an_array_have_names_in_the_text() -> None:
 def test_a_frame_may_have_a_column_named_y() -> None:
     frame = FRAME.rename(columns={"width": "y"})
     assert tiny(steps=3).fit(frame, AREAS).predict(frame).shape == (100,)
+
+
+def test_a_column_named_split_is_a_feature() -> None:
+    frame = FRAME.rename(columns={"wood": "split", "note": "a, b"}).assign(same=1)
+    codec = tiny(steps=3).fit(frame, AREAS).fitted_.codec
+    assert codec.template is not None and codec.template.fields == ["split", "width", "a, b"]
 
 
 # --- predictions ----------------------------------------------------------------------------------

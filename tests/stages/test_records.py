@@ -465,6 +465,20 @@ def test_a_field_may_have_any_name(numtok: Shell, name: str, ending: str) -> Non
     assert template is not None and (name in template.fields) == (name != "split")
 
 
+def test_a_field_named_split_and_a_rule_cannot_be_combined(numtok: Shell, says: Says) -> None:
+    path = write_csv("a.csv", [{"split": "ab"[n % 2], **row} for n, row in enumerate(homes())])
+    options = (path, "--target", "price", "--split", "test=0.2")
+    for command in (("encode", "--scheme", "xval"), ("race", "--dry-run"), ("table",)):
+        ran = numtok(*command, *options)
+        says.refused(ran, 2, "cannot be combined with the column 'split' of a.csv", "--drop split")
+    folder = encoded(numtok, *options, "--fields", "split,rooms")
+    template = Codec.read(folder / SCHEME_FILE).template
+    assert template is not None and template.fields == ["split", "rooms"]
+    by_field = (*options[:-1], "by=split,test=b")
+    test = Store(Path("artifacts")).resolve(str(encoded(numtok, *by_field)))
+    assert len(read_split(test, "test")) == len(homes()) / 2
+
+
 @pytest.mark.parametrize("choice", ["--drop split", "--fields rooms,split"])
 def test_a_field_named_split_has_no_splits_if_chosen_otherwise(numtok: Shell, choice: str) -> None:
     rows = [{"split": f"{n % 7}.5", **row} for n, row in enumerate(homes())]

@@ -22,6 +22,14 @@ def is_split(name: str) -> bool:
     return SPLIT_NAME.fullmatch(name) is not None and name not in RESERVED
 
 
+def split_twice(path: str, column: str) -> UsageError:
+    """Return the error for ``--split`` and a file with a column of splits."""
+    return UsageError(
+        f"--split cannot be combined with the column {column!r} of {path}. Remove --split, or drop "
+        f"the column (--drop {column})"
+    )
+
+
 @dataclass(frozen=True)
 class SplitRule:
     """Rule that assigns rows to splits, by a seeded hash or by the value of a group.

@@ -62,6 +62,11 @@ class ColumnKind(NamedTuple):
         return self.kind in ("number", "date", "category")
 
     @property
+    def varies(self) -> bool:
+        """False if the column has no values, or the same value in every row."""
+        return self.kind not in ("empty", "constant")
+
+    @property
     def reason(self) -> str:
         """Why the column has this kind, in words."""
         values = f"{self.different:,} different value" + "s" * (self.different != 1)

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from numtok.data.records.row_template import NotationName
+
 _EXPONENT = r"([eE][+-]?[0-9]+)?"
 _SPACES = r"\x{20}\x{a0}\x{202f}"
 _APOSTROPHES = _SPACES + "'"
@@ -20,6 +22,8 @@ _FIRST = 100  # values that a notation must read before it is tried on the whole
 class Notation(NamedTuple):
     """A way of writing numbers.
 
+    name
+        Name in stored files.
     pattern
         Regular expression (RE2) of a number in this notation, without surrounding spaces.
     remove
@@ -30,6 +34,7 @@ class Notation(NamedTuple):
         Description for messages; empty for the default notation.
     """
 
+    name: NotationName
     pattern: str
     remove: str
     decimal: str
@@ -61,20 +66,22 @@ def _plain(decimal: str) -> str:
 
 
 _POINT, _COMMA = _plain(_DOT), _plain(",")
-DEFAULT = Notation(_POINT, "", ".", "")
+DEFAULT = Notation("default", _POINT, "", ".", "")
 _THOUSANDS = f"({_grouped(',', _DOT)}|{_POINT})"
 _CURRENCY = r"[$\x{20ac}\x{a3}\x{a5}]"
 #: Notations in the order in which they are tried on the columns of a file with decimal points.
 WITH_POINT = (
     DEFAULT,
-    Notation(_THOUSANDS, ",", ".", "thousands separated by commas"),
+    Notation("thousands", _THOUSANDS, ",", ".", "thousands separated by commas"),
     Notation(
+        "currency",
         rf"([+-]?{_CURRENCY}\s*{_THOUSANDS}|{_THOUSANDS}\s*{_CURRENCY})",
         rf"[,\s]|{_CURRENCY}",
         ".",
         "currency signs",
     ),
     Notation(
+        "spaces",
         f"({_grouped(_APOSTROPHES, _DOT)}|{_POINT})",
         f"[{_APOSTROPHES}]",
         ".",
@@ -83,9 +90,10 @@ WITH_POINT = (
 )
 #: The same for files with decimal commas.
 WITH_COMMA = (
-    Notation(rf"[+-]?[0-9]+{_EXPONENT}", "", ".", ""),
-    Notation(_COMMA, "", ",", "decimal commas"),
+    Notation("integers", rf"[+-]?[0-9]+{_EXPONENT}", "", ".", ""),
+    Notation("comma", _COMMA, "", ",", "decimal commas"),
     Notation(
+        "comma-thousands",
         rf"({_grouped(_DOT + _SPACES, ',')}|{_COMMA})",
         rf"[.{_SPACES}]",
         ",",
@@ -93,6 +101,17 @@ WITH_COMMA = (
     ),
     DEFAULT,
 )
+NOTATIONS = {each.name: each for each in (*WITH_POINT, *WITH_COMMA)}
+
+
+def plain_numbers(values: "pa.Array[Any]", notations: Sequence[Notation]) -> "pa.Array[Any]":
+    """Return numbers [n] in the default notation, each read in the first notation that reads it;
+    other strings become null.
+
+    >>> plain_numbers(pa.array(["1.234", "7,50", "-"]), WITH_COMMA).to_pylist()
+    ['1234', '7.50', None]
+    """
+    return pc.coalesce(*(each.plain(values) for each in notations))
 
 
 def notation_of(values: "pa.Array[Any]", decimal: str = ".") -> Notation | None:

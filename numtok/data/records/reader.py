@@ -15,6 +15,7 @@ import pyarrow as pa
 from numtok.data.reading.json_lines import check_characters, json_lines
 from numtok.data.reading.streams import is_stdin
 from numtok.data.records.columns import ColumnKind, column_of
+from numtok.data.records.notation import WITH_COMMA, WITH_POINT, Notation, plain_numbers
 from numtok.data.tables.file import (
     SKIP_ROWS,
     check_names,
@@ -66,6 +67,8 @@ class Records:
         Columns of strings; null if missing. Numbers are written as in the file.
     decimal
         Decimal mark of the file.
+    may_have_commas
+        True if the decimal mark may be a comma: in CSV files separated by semicolons.
     notes
         Notes on how the file was read.
     line
@@ -80,6 +83,7 @@ class Records:
     path: str
     table: "pa.Table"
     decimal: str = "."
+    may_have_commas: bool = False
     notes: tuple[str, ...] = ()
     line: Callable[[int], int] | None = None
     skipped: SkippedRows = NOTHING_SKIPPED
@@ -108,6 +112,17 @@ class Records:
         values = self.column(name)
         notation = self.columns[name].notation
         return values if notation is None else notation.plain(values)
+
+    def numbers(self, name: str, notation: Notation) -> "pa.Array[Any]":
+        """Return the numbers of a column [n] in the default notation; other strings become null.
+
+        Each value is read by itself: in ``notation``, or else in a notation of the file. A notation
+        with decimal commas is ignored for files without them, in which 1.234 is not 1234. Raises
+        UsageError if the file has no such column.
+        """
+        own = WITH_COMMA if self.decimal == "," else WITH_POINT
+        applies = notation.decimal == "." or self.may_have_commas
+        return plain_numbers(self.column(name), (notation, *own) if applies else own)
 
     @cached_property
     def columns(self) -> dict[str, ColumnKind]:
@@ -178,6 +193,7 @@ def _of_csv(path: str, data: bytes, skip: bool | None) -> Records:
         path=path,
         table=rows.table,
         decimal=rows.form.decimal,
+        may_have_commas=rows.form.separator == ";",
         notes=() if rows.form.note is None else (rows.form.note,),
         line=rows.line,
         skipped=skipped,
@@ -211,10 +227,10 @@ def _strings(path: str, name: str, column: "pa.ChunkedArray[Any]") -> "pa.Chunke
         ]
         return pa.chunked_array([pa.array(values, pa.string())])
     if pa.types.is_floating(column.type):  # repr, since Arrow writes 1.0 as 1
-        values = [
-            None if value is None or value != value else repr(value)
-            for value in column.cast(pa.float64()).to_pylist()
-        ]
+        numbers = column.to_numpy()
+        if numbers.dtype != np.float64:  # as strings, since 0.13 of float32 has more digits here
+            numbers = numbers.astype(str).astype(np.float64)
+        values = [None if value != value else repr(value) for value in numbers.tolist()]
         return pa.chunked_array([pa.array(values, pa.string())])
     try:
         return column.cast(pa.string())

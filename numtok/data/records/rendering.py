@@ -20,11 +20,11 @@ import pyarrow.parquet as pq
 from numtok import files
 from numtok.data.reading.addresses import is_address
 from numtok.data.reading.sources import as_name
-from numtok.data.reading.split_rule import TRAIN, SplitRule
+from numtok.data.reading.split_rule import TRAIN, SplitRule, split_twice
 from numtok.data.records.reader import FORMATS, JSON_LINES, Records, has_fields, read_records
 from numtok.data.records.row_template import TEMPLATE, RowTemplate
-from numtok.data.records.splits import has_splits, splits_of
-from numtok.data.records.template import check_targets, proposals, rendered, template_of
+from numtok.data.records.splits import SPLIT, has_splits, splits_of
+from numtok.data.records.template import cells, check_targets, proposals, rendered, template_of
 from numtok.data.tables.file import SKIP_ROWS, parquet_names
 from numtok.errors import DataError, UsageError, file_not_found
 from numtok.files import Sink
@@ -66,7 +66,8 @@ def run(
     config
         Settings of a command with ``inputs``, ``target``, ``fields``, ``text_field``, ``drop``,
         ``split`` and ``on_error``. Without ``split``, rows are split by the field ``split``, unless
-        it is a target, in the text or dropped; without such a field, all are ``train``.
+        it is a target, in the text or dropped; without such a field, all are ``train``. The two
+        cannot be combined, unless the fields of the text are chosen.
     records
         The records of the file; None to read them.
     template
@@ -78,16 +79,22 @@ def run(
     path, skip = config.inputs[0], config.on_error == "skip"
     records = read_records(path, skip=skip) if records is None else records
     notes = [f"{path}: {note}." for note in records.notes]
+    rule = None if config.split is None else SplitRule.parse(config.split)
     if template is None:
         targets = [config.target] if isinstance(config.target, str) else config.target
+        chosen = config.fields or config.text_field is not None
+        own = not chosen and has_splits(records, (*targets, *config.drop))
+        if own and rule is not None and rule.by != SPLIT:
+            raise split_twice(path, SPLIT)
         template = template_of(records, targets, config.fields, config.text_field, config.drop)
         notes += proposals(list(records.columns.values()), template)
-    usable = check_targets(records, template.targets)
+        usable = check_targets(records, targets)
+    else:
+        usable = check_targets(records, template.targets, template.notations)
     kept = np.asarray(usable.kept.to_numpy(zero_copy_only=False), np.bool_)
     if usable.skipped.count and not skip:
         raise DataError(f"{usable.skipped.reasons[0]}. Correct it{SKIP_ROWS}")
     notes += records.skipped.notes(usable.skipped, int(kept.sum()))
-    rule = None if config.split is None else SplitRule.parse(config.split)
     other = {*template.targets, *template.fields, *config.drop}
     splits = np.array(splits_of(records, rule, other), object)
     content = files.read_bytes(Path(path), _LARGEST)
@@ -251,7 +258,7 @@ def _columns(
         "targets": pa.array([list(each.items()) for each in targets], kind),
         "answer_start": pa.array(rows.spans[template.targets[0]][:, 0]),
         "split": pa.array(splits, pa.string()),
-        **{FIELD + name: records.plain(name) for name in template.fields},
+        **{FIELD + name: cells(template, records, name) for name in template.fields},
     }
     return pa.table(columns)
 

@@ -7,7 +7,7 @@ import it without the libraries that records need.
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -21,6 +21,11 @@ Settings = TypeVar("Settings", bound=Any)
 
 FORMAT = 1  # of template.json
 
+#: Names of the notations in :mod:`numtok.data.records.notation`.
+NotationName = Literal[
+    "default", "thousands", "currency", "spaces", "integers", "comma", "comma-thousands"
+]
+
 
 class RowTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How records become texts.
@@ -29,6 +34,8 @@ class RowTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         Fields to predict, in the order in which they are written.
     fields
         Fields that the text consists of, in order.
+    notations
+        Notation of the numbers in each target and in each field of numbers. Other fields have none.
     bare
         True if the text is a single field, written without its name.
     """
@@ -36,6 +43,7 @@ class RowTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     format: int = FORMAT
     targets: list[str]
     fields: list[str]
+    notations: dict[str, NotationName]
     bare: bool = False
 
 

@@ -7,10 +7,11 @@ A row is one line ``name: value`` per field, in the order of the file, then one 
     gross: 104931801
 
 If the text is a single field, it comes first, without its name. A missing value has no line.
-Numbers are written in the default notation, with the digits of the file.
+Numbers are written in the default notation, with the digits of the file. The notations of the file
+are stored in the template, so the text of a row never depends on the other rows of a new file.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,12 +20,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from numtok.data.records.columns import ColumnKind
-from numtok.data.records.notation import DEFAULT, usual_notation
+from numtok.data.records.notation import DEFAULT, NOTATIONS, Notation, usual_notation
 from numtok.data.records.reader import REASONS, Records, SkippedRows
-from numtok.data.records.row_template import RowTemplate
+from numtok.data.records.row_template import NotationName, RowTemplate
 from numtok.errors import DataError, UsageError, unknown
 
 _LARGEST = 1e150  # its square, and so every variance, fits into a float64
+_INFERRED: Mapping[str, NotationName] = {}
 
 
 def prompts_of(template: RowTemplate, records: Records) -> "list[pa.Array[Any]]":
@@ -43,8 +45,21 @@ def prompts_of(template: RowTemplate, records: Records) -> "list[pa.Array[Any]]"
 def _line(template: RowTemplate, records: Records, name: str) -> "pa.Array[Any]":
     """Return the line of a field in each row [n]; empty where the value is missing."""
     before = "" if template.bare else f"{name}: "
-    line = pc.binary_join_element_wise(before, records.plain(name), "\n", "")
+    line = pc.binary_join_element_wise(before, cells(template, records, name), "\n", "")
     return pc.fill_null(line, "")
+
+
+def cells(template: RowTemplate, records: Records, name: str) -> "pa.Array[Any]":
+    """Return the strings of a field [n] for the text: numbers in the default notation, others as
+    written.
+
+    Raises UsageError if the field is missing from the file.
+    """
+    values = records.column(name)
+    notation = template.notations.get(name)
+    if notation is None:
+        return values
+    return pc.coalesce(records.numbers(name, NOTATIONS[notation]), values)
 
 
 class RenderedRows(NamedTuple):
@@ -66,7 +81,8 @@ def rendered(template: RowTemplate, records: Records) -> RenderedRows:
     spans = {}
     for name, prompt in zip(template.targets, prompts_of(template, records), strict=True):
         before = pc.binary_join_element_wise(texts, prompt, "")
-        texts = pc.binary_join_element_wise(before, target_literals(records, name), "")
+        literals = target_literals(records, name, template.notations[name])
+        texts = pc.binary_join_element_wise(before, literals, "")
         ends = [pc.utf8_length(part).to_numpy().astype(np.int64) for part in (before, texts)]
         spans[name] = np.column_stack(ends)
     return RenderedRows(texts, spans)
@@ -96,31 +112,44 @@ def template_of(
         if name not in records.names:
             known = filter(None, records.names)
             raise UsageError(f"{records.path}: {unknown('field', name, known)}")
-    if text_field is not None:
-        return RowTemplate(targets=list(targets), fields=[text_field], bare=True)
     left_out = {*targets, *drop, "split"}
-    chosen = list(fields) or [
-        name
-        for name, column in records.columns.items()
-        if name not in left_out and column.kind not in ("empty", "constant")
+    given = fields if text_field is None else [text_field]
+    chosen = list(given) or [
+        name for name, column in records.columns.items() if name not in left_out and column.varies
     ]
     if not chosen:
         raise DataError(
             f"{records.path}: no field is left besides the target. A row needs at least one to "
             "predict from"
         )
-    return RowTemplate(targets=list(targets), fields=chosen)
+    notations = {name: _target_notation(records, name).name for name in targets}
+    for name in chosen:
+        if (notation := records.columns[name].notation) is not None:
+            notations[name] = notation.name
+    return RowTemplate(
+        targets=list(targets), fields=chosen, notations=notations, bare=text_field is not None
+    )
 
 
 # --- targets --------------------------------------------------------------------------------------
 
 
-def target_literals(records: Records, name: str) -> "pa.Array[Any]":
+def _target_notation(records: Records, name: str) -> Notation:
+    return usual_notation(records.column(name), records.decimal) or DEFAULT
+
+
+def target_literals(
+    records: Records, name: str, notation: NotationName | None = None
+) -> "pa.Array[Any]":
     """Return the numbers of a target [n] as written, in the default notation; null for values that
-    are missing, not numbers, or too large."""
-    values = records.column(name)
-    notation = usual_notation(values, records.decimal)
-    plain = (notation or DEFAULT).plain(values)
+    are missing, not numbers, or too large.
+
+    ``notation`` is that of a template; None for the notation of most values.
+    """
+    if notation is None:
+        plain = _target_notation(records, name).plain(records.column(name))
+    else:
+        plain = records.numbers(name, NOTATIONS[notation])
     sizes = pc.abs(plain.cast(pa.float64()))
     return pc.if_else(pc.less_equal(sizes, _LARGEST), plain, pa.scalar(None, pa.string()))
 
@@ -138,11 +167,15 @@ class UsableTargets(NamedTuple):
     skipped: SkippedRows
 
 
-def usable_targets(records: Records, targets: Sequence[str]) -> UsableTargets:
-    """Find the records in which no target is missing or not a number."""
-    usable = np.column_stack(
-        [target_literals(records, name).is_valid().to_numpy(False) for name in targets]
-    )
+def usable_targets(
+    records: Records, targets: Sequence[str], notations: Mapping[str, NotationName] = _INFERRED
+) -> UsableTargets:
+    """Find the records in which no target is missing or not a number.
+
+    ``notations`` are those of an earlier template; empty to infer them.
+    """
+    literals = [target_literals(records, name, notations.get(name)) for name in targets]
+    usable = np.column_stack([column.is_valid().to_numpy(False) for column in literals])
     kept = usable.all(axis=1)
     skipped, reasons = np.flatnonzero(~kept).tolist(), []
     for row in skipped[:REASONS]:
@@ -153,18 +186,21 @@ def usable_targets(records: Records, targets: Sequence[str]) -> UsableTargets:
     return UsableTargets(pa.array(kept), SkippedRows(len(skipped), reasons))
 
 
-def check_targets(records: Records, targets: Sequence[str]) -> UsableTargets:
-    """Find the records in which a target is missing or not a number.
+def check_targets(
+    records: Records, targets: Sequence[str], notations: Mapping[str, NotationName] = _INFERRED
+) -> UsableTargets:
+    """Find the usable records, as :func:`usable_targets` does.
 
     Raises DataError if no record is usable, or if a target has the same value in all of them.
     """
-    usable = usable_targets(records, targets)
+    usable = usable_targets(records, targets, notations)
     if usable.skipped.count == len(records) > 0:
         raise DataError(
             f"{usable.skipped.reasons[0]}, like every row. Choose another field: --target"
         )
     for name in targets:
-        values = target_literals(records, name).filter(usable.kept).cast(pa.float64())
+        literals = target_literals(records, name, notations.get(name))
+        values = literals.filter(usable.kept).cast(pa.float64())
         if len(values) > 1 and pc.count_distinct(values).as_py() == 1:
             raise DataError(
                 f"{records.path}: target {name!r} is {values[0].as_py():g} in every row, so there "

@@ -14,7 +14,7 @@ from numtok.data.reading.split_rule import SplitRule
 from numtok.data.records.columns import column_of
 from numtok.data.records.dates import date_format, dates_of, iso_texts
 from numtok.data.records.notation import notation_of, usual_notation
-from numtok.data.records.reader import has_fields, read_records
+from numtok.data.records.reader import has_fields, read_records, records_of
 from numtok.data.records.splits import in_order, splits_of
 from numtok.data.records.template import proposals, template_of
 from numtok.data.records.typed import date_parts, typed_columns
@@ -146,6 +146,14 @@ def test_the_formats_agree(tmp_path: Path) -> None:
     ]
     assert tables[0] == tables[1] == tables[2]
     assert tables[0][1] == {"n": "2.0", "word": None}
+
+
+@pytest.mark.parametrize("kind", ["float16", "float32", "float64"])
+def test_floats_have_the_digits_of_their_type(kind: str) -> None:
+    values = np.array([0.13, -0.44, 3, np.nan, 1e-5], kind)
+    column = pa.chunked_array([pa.array(values), pa.array([None], pa.from_numpy_dtype(kind))])
+    strings = records_of(pa.table({"x": column}), "X").column("x").to_pylist()
+    assert strings == ["0.13", "-0.44", "3.0", None, "1e-05", None]
 
 
 @pytest.mark.parametrize(

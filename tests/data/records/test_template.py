@@ -26,7 +26,11 @@ def records_of(tmp_path: Path, content: str, name: str = "a.csv") -> Records:
 def test_a_row_is_its_fields_then_its_targets(tmp_path: Path) -> None:
     records = records_of(tmp_path, 'title,y,year,z\n"A, B",1.50,1979,"1,200"\n,-2e3,1980,3\n')
     template = template_of(records, ["y", "z"])
-    assert template == RowTemplate(targets=["y", "z"], fields=["title", "year"])
+    assert template == RowTemplate(
+        targets=["y", "z"],
+        fields=["title", "year"],
+        notations={"y": "default", "z": "thousands", "year": "default"},
+    )
     rows = rendered(template, records)
     assert rows.texts.to_pylist() == [
         "title: A, B\nyear: 1979\ny: 1.50\nz: 1200",
@@ -48,10 +52,55 @@ def test_spans_count_characters_not_bytes(tmp_path: Path) -> None:
 
 def test_prompts_end_where_the_number_begins(tmp_path: Path) -> None:
     records = records_of(tmp_path, "x,w\n1,a\n,\n")
-    template = RowTemplate(targets=["y", "z"], fields=["x", "w"])
+    template = RowTemplate(targets=["y", "z"], fields=["x", "w"], notations={"x": "default"})
     first, second = prompts_of(template, records)
     assert first.to_pylist() == ["x: 1\nw: a\ny: ", "y: "]
     assert second.to_pylist() == ["\nz: ", "\nz: "]
+
+
+GERMAN = "x;y\n1.234,5;0,5\n7,5;1,5\n"
+
+
+@pytest.mark.parametrize(
+    ("trained", "new", "texts"),
+    [
+        # An odd cell does not change the others.
+        ('x,y\n"8,250",1\n7,2\n', 'x\n"8,250"\n-\n', ["8250", "-"]),
+        ('x,y\n"8,250",1\n-,2\n', 'x\n"8,250"\n7\n', ["8,250", "7"]),
+        ("x,y\n8250,1\n7,2\n", 'x\n"8,250"\n$5\nnone\n', ["8250", "5", "none"]),
+        ("x,y\n1,1\nb,2\n", "x\n 1\n2\n", [" 1", "2"]),
+        # The decimal mark of a new file is unknown without other numbers.
+        (GERMAN, "x;k\n1.500;a\n8,2;b\n", ["1500", "8.2"]),
+        (GERMAN, "x;k\n1.500,0;a\nb;b\n", ["1500.0", "b"]),
+        (GERMAN, "x;k\n1.500,0;0,5\n8.250;0,7\n", ["1500.0", "8250"]),
+        ("x;y\n1.5;0,5\n2.5;1,5\n", "x;k\n1.500;0,5\n", ["1.500"]),
+        ("x,y\n1.5,1\n2,2\n", "x;k\n0,5;0,5\n", ["0.5"]),
+        # It is a point in files separated by commas.
+        (GERMAN, "x,k\n1.500,a\n", ["1.500"]),
+    ],
+)
+def test_cells_are_read_in_the_notation_of_training(
+    tmp_path: Path, trained: str, new: str, texts: list[str]
+) -> None:
+    template = template_of(records_of(tmp_path, trained), ["y"])
+    [prompts] = prompts_of(template, records_of(tmp_path, new))
+    assert prompts.to_pylist() == [f"x: {text}\ny: " for text in texts]
+
+
+def test_numbers_of_other_formats_have_decimal_points(tmp_path: Path) -> None:
+    template = template_of(records_of(tmp_path, GERMAN), ["y"])
+    records = records_of(tmp_path, '{"x": 1.500}\n{"x": "unknown"}\n', "a.jsonl")
+    [prompts] = prompts_of(template, records)
+    assert prompts.to_pylist() == ["x: 1.500\ny: ", "x: unknown\ny: "]
+
+
+def test_targets_are_read_in_the_notation_of_a_template(tmp_path: Path) -> None:
+    template = template_of(records_of(tmp_path, "x;y\n0,1;1.234,5\n0,2;2,5\n"), ["y"])
+    records = records_of(tmp_path, "x;y\na;1.500\nb;2.750\nc;soon\n")
+    usable = check_targets(records, template.targets, template.notations)
+    assert usable.kept.to_pylist() == [True, True, False]
+    texts = rendered(template, records.take(usable.kept)).texts
+    assert texts.to_pylist() == ["x: a\ny: 1500", "x: b\ny: 2750"]
 
 
 def test_fields_without_information_are_left_out(tmp_path: Path) -> None:
