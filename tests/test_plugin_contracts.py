@@ -24,6 +24,7 @@ from numtok.stages.gen import run as gen
 from numtok.store.artifact import MANIFEST
 from numtok.store.draft import claim
 from numtok.store.store import Store
+from tests.forged import forge_manifest
 from tests.forks import Forks, forking
 from tests.shell import Ran, Shell
 from tests.stages import test_train
@@ -362,8 +363,7 @@ def test_a_model_of_plugins_that_are_not_here_says_where_they_were(
     manifest = json.loads(path.read_bytes())
     assert manifest["facts"]["plugins"] == {"embedders/tuning.py": str(plugins.resolve())}
     if not named:
-        del manifest["facts"]
-        path.write_text(json.dumps(manifest))
+        forge_manifest(path.parent, facts={})
     away = folder / "away"
     away.mkdir()
     ran = elsewhere(away, "eval", model, "arithmetic-xval", "--store", "../artifacts")

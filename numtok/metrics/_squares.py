@@ -39,8 +39,8 @@ class Squares(NamedTuple):
 
 
 def power_of_two(values: Floats) -> float:
-    """Return a power of two near the largest magnitude, 1 if all values are 0. Dividing by it is
-    exact."""
+    """Return a power of two near the largest magnitude of values [n], 1 if all are 0. Dividing by
+    it is exact."""
     return 1.0 if not values.any() else float(np.ldexp(1.0, np.frexp(np.abs(values).max())[1] - 1))
 
 

@@ -51,6 +51,7 @@ from numtok.store.artifact import DATA, ENCODED, TABLE, Artifact, Parent
 from numtok.store.store import Store
 from tests.cases import case, check_examples
 from tests.fakereports import Fake, make
+from tests.forged import forged
 from tests.messages import Says
 
 NAN = float("nan")
@@ -552,6 +553,7 @@ def test_what_has_no_distribution_has_no_calibration(store: Store, says: Says) -
         nothing = pa.nulls(len(table), pa.float64())
         table = table.set_column(place, quantile_column(level), nothing)
     pq.write_table(table, path, write_page_checksum=True)
+    forged(report)
     with pytest.raises(UsageError) as caught:
         picture_of(calibration.CalibrationFigure(), [report.ref], store)
     says(caught, report.ref, "no predictive distribution", "--num-samples N")
