@@ -102,7 +102,7 @@ def inexact(
         answered = None if numerals.in_answer is None else numerals.in_answer[checked]
         read = normalizer.at(answered).inverse(read)
     parts = digits[checked], exponents[checked], negative[checked], more[checked]
-    return further_than_digits(Significands(*parts), read)
+    return int(further_than_digits(Significands(*parts), read).sum())
 
 
 def beyond_float64(numerals: Numerals, outcomes: UInt8s) -> int:
@@ -121,7 +121,7 @@ def beyond_float64(numerals: Numerals, outcomes: UInt8s) -> int:
     from numtok.numerals.decimals import further_than_digits
 
     parts = digits[long], exponents[long], negative[long], more[long]
-    return further_than_digits(Significands(*parts), numerals.values[long])
+    return int(further_than_digits(Significands(*parts), numerals.values[long]).sum())
 
 
 def beyond_digits(numerals: Numerals, limit: DigitLimit) -> int:

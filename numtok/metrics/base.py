@@ -30,8 +30,7 @@ NOT_NEGATIVE, UP_TO_ONE = (0.0, math.inf), (-math.inf, 1.0)  # bounds of many me
 Values = Floats | Bools
 _RESAMPLES = 1000  # of all intervals
 
-# A metric that overflows or divides by zero is undefined, which is reported separately.
-#: Metrics may divide by 0: what comes of it is counted or makes them undefined.
+#: A metric that overflows or divides by zero is undefined, which is reported separately.
 quiet = np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore")
 
 

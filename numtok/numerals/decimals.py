@@ -11,7 +11,7 @@ that neither method decides (more than 19 digits, close to a tie) are read with 
 
 import numpy as np
 
-from numtok.arrays import Floats, Int32s, Ints, UInt8s, UInt64s
+from numtok.arrays import Bools, Floats, Int32s, Ints, UInt8s, UInt64s
 from numtok.kernel_types import boolean, float64, int32, int64, reads, uint8, uint64, void, writes
 from numtok.kernels import Intrinsic, byte_at, inlined, kernel, leading_zeros
 from numtok.numerals._eight import digits_end, eight_digits, value_of_digits
@@ -373,9 +373,13 @@ def _units_off(value, w, q):  # type: ignore[no-untyped-def]
     return ((scaled - product) - (rounding + most * rest + few * power)) / power
 
 
-@kernel(int64(reads(uint64), reads(int32), reads(boolean), reads(boolean), reads(float64)))
-def _further(digits, exponents, negative, more, values):  # type: ignore[no-untyped-def]
-    count = 0
+@kernel(
+    void(
+        *(reads(uint64), reads(int32), reads(boolean), reads(boolean), reads(float64)),
+        writes(boolean),
+    )
+)
+def _further(digits, exponents, negative, more, values, further):  # type: ignore[no-untyped-def]
     for n in range(len(values)):
         if not np.isfinite(values[n]):
             continue
@@ -386,15 +390,16 @@ def _further(digits, exponents, negative, more, values):  # type: ignore[no-unty
         while off > half and not more[n] and m != _ZERO_WORD and m % _TEN_WORD == _ZERO_WORD:
             m //= _TEN_WORD
             half *= 10.0
-        count += off > half
-    return count
+        further[n] = off > half
 
 
-def further_than_digits(significands: Significands, values: Floats) -> int:
-    """Return the number of ``values`` [n] that differ from the written numbers by more than half a
-    unit in the last digit.
+def further_than_digits(significands: Significands, values: Floats) -> Bools:
+    """Return which ``values`` [n] differ from the written numbers by more than half a unit in the
+    last digit, bool[n].
 
     With more than 19 digits, the 19th counts as the last. Trailing zeros do not count as digits.
-    Values that are not finite are skipped.
+    Values that are not finite count as equal.
     """
-    return int(_further(*significands, values))
+    further = np.zeros(len(values), np.bool_)
+    _further(*significands, values, further)
+    return further

@@ -83,12 +83,10 @@ def _written(scheme: Scheme, numerals: Numerals) -> ExplainedNumber:
     error = None
     if not failure and np.isfinite([numerals.values[0], decoded.values[0]]).all():
         # Compare literals, not float64, which may round both to the same value.
-        error = relative_error(
-            *(
-                Decimal(plain_literal(each))
-                for each in (numerals.literals.at(0), decoded.literal(0))
-            )
+        value, back = (
+            Decimal(plain_literal(each)) for each in (numerals.literals.at(0), decoded.literal(0))
         )
+        error = relative_error(value, back)
     outcome = Outcome(encoded.outcomes[0])
     return ExplainedNumber(
         scheme=title_of(scheme),

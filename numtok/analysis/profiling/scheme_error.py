@@ -231,10 +231,9 @@ class Trial:
         decades = decades.clip(FIRST_DECADE, FIRST_DECADE + DECADES - 1)
         decades[digits == 0] = FIRST_DECADE - 1  # 0 has none
         rounded = np.zeros(len(numerals), np.bool_)
-        for index in np.flatnonzero(digits >= 10**MOST_DIGITS).tolist():
-            one = slice(index, index + 1)
-            parts = Significands(digits[one], exponents[one], negative[one], more[one])
-            rounded[index] = further_than_digits(parts, numerals.values[one]) > 0
+        long = np.flatnonzero(digits >= 10**MOST_DIGITS)
+        parts = Significands(digits[long], exponents[long], negative[long], more[long])
+        rounded[long] = further_than_digits(parts, numerals.values[long])
         return cls(numerals, every.weights, decades, rounded, by_node)
 
 

@@ -199,9 +199,7 @@ def in_example_range(written: Sequence[ExplainedNumber]) -> tuple[list[Explained
     """
     shown, stated = [], ""
     for item in written:
-        most = _LEAST_RANGE
-        while most < abs(item.value):  # infinite for numbers that are too large
-            most *= 10
+        most = _range_of(item.value)
         if scheme_of(item.scheme).unit_interval and math.isfinite(item.value + 2 * most):
             scaled = (item.value + most) / (2 * most)
             (own,) = run(repr(scaled), (item.scheme,), NumeralPolicy())
@@ -209,6 +207,14 @@ def in_example_range(written: Sequence[ExplainedNumber]) -> tuple[list[Explained
             stated = f"{short_value(-most)} to {short_value(most)}"
         shown.append(item)
     return shown, stated
+
+
+def _range_of(value: float) -> float:
+    """Return the bound of the example range; infinite if the value is."""
+    most = _LEAST_RANGE
+    while most < abs(value):
+        most *= 10
+    return most
 
 
 def _scaled_back(item: ExplainedNumber, own: ExplainedNumber, most: float) -> ExplainedNumber:

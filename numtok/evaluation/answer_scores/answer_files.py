@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 from numtok.data.reading.json_lines import json_lines
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.answer_scores.json_fields import JsonFields
+from numtok.row import CLUSTER
 
 _ENDING = re.compile(r"(\.(jsonl|ndjson|json|txt))?(\.(gz|zst))?$")
 _SKIP = "Leave such rows out: --on-error skip"
-_CLUSTER = "cluster"  # the default name of the field
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class _Join:
                     )
             clusters.append(lines[0].texts["cluster"] if lines else None)
         name = self.names["cluster"]
-        if name != _CLUSTER and not any(clusters):
+        if name != CLUSTER and not any(clusters):
             raise UsageError(
                 f"--cluster-field {name!r}: no row has this field. Name the field with the clusters"
             )

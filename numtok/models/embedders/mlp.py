@@ -1,5 +1,5 @@
-"""mlp: replaces the vector of ``[NUM]`` by a small network of the number's value, which may be
-rounded down to a bin edge first."""
+"""mlp: replaces the vector of ``[NUM]`` with the output of a small network of the value, which may
+be rounded down to a bin edge first."""
 
 import math
 from dataclasses import dataclass

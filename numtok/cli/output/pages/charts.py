@@ -55,8 +55,10 @@ def cost_chart(
         return
     panel = cost_panel(points, (COSTS[cost], metric), colours, higher=higher)
     front = pareto_front(points, higher=higher)
-    text = "On the gray line, nothing is both cheaper and better (the Pareto front)." * bool(front)
-    if len(front) == 1:
+    text = ""
+    if len(front) > 1:
+        text = "On the gray line, nothing is both cheaper and better (the Pareto front)."
+    elif front:
         text = f"{front[0].label} is the cheapest here and has the best {metric}."
     yield from chart(name, f"{metric} over {COSTS[cost]}", text, panel)
 
