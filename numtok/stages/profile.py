@@ -29,7 +29,7 @@ from numtok.analysis.profiling.recommendation import (
     AROUND_THE_MEAN,
     advised_normalizer,
     recommended,
-    scales_values,
+    target_normalizers,
 )
 from numtok.analysis.profiling.scheme_error import FieldLoss, SchemeLosses, Trial, losses
 from numtok.analysis.profiling.short_values import short_value
@@ -49,10 +49,10 @@ from numtok.data.reading.units import UNIT, Unit, least_units, plan
 from numtok.data.records import rendering
 from numtok.encoding.fields.places import OTHER
 from numtok.encoding.fit_codec import no_rows
-from numtok.encoding.normalizers.base import Moments
+from numtok.encoding.normalizers.base import NORMALIZERS, Moments, splits_answers
 from numtok.encoding.number_sizes import NumberSizes, is_sized
 from numtok.encoding.scheme_spec import scheme_of
-from numtok.encoding.schemes.base import SCHEMES, Scheme, fitted, needs_sample
+from numtok.encoding.schemes.base import SCHEMES, Scheme, fitted, needs_sample, scales_values
 from numtok.encoding.unit import Screening
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.proposals import PolicyProposal, propose
@@ -123,6 +123,7 @@ class Profile:
     recommended: str | None
     recommended_normalize: str | None  # None for the scheme's default
     value_normalize: str  # advice for schemes that encode each number as one value
+    value_alternative: str | None  # to be tried too; None unless the rows are records of one target
 
 
 #: Called after counting, with the fields' names by node in text order, the counts, and each
@@ -135,14 +136,18 @@ def run(
     store: Store,
     progress: Progress,
     look: Look | None = None,
-    about: str | None = None,
+    *,
+    target: str | None = None,
+    only_target: bool = False,
 ) -> Profile:
     """Return the profile of the inputs.
 
     look
         Function that is called with the raw counts and losses.
-    about
-        Field that notes are limited to, in addition to notes on whole rows; None for all notes.
+    target
+        The only target, if the rows are rendered records, whose answers are the targets.
+    only_target
+        Whether notes are limited to whole rows and the target.
 
     Raises UsageError, DataError (naming file, line and problem) and StoreError.
     """
@@ -153,7 +158,8 @@ def run(
         rendering.check_decimals(policy)
         with store.scratch() as scratch:
             texts, _ = rendering.as_texts(config, scratch)
-            profile = run(texts, store, progress, look, about)
+            target = config.target[0] if len(config.target) == 1 else None
+            profile = run(texts, store, progress, look, target=target)
             notes = (*profile.notes, *_memory_notes(profile.numbers))
             return replace(profile, inputs=config.inputs, notes=notes)
     specs = _specs(config.schemes)
@@ -179,7 +185,17 @@ def run(
         text = text_cost(units, screening, policy, schemes[0], counts)
         policies = propose(*first_texts(units, screening), policy)
     named = dict(zip(specs, schemes, strict=True))
-    return _profile(config, counts, named, look, text=text, policies=policies, about=about)
+    answer = counts.fields.target(target) if target in counts.targets else None
+    return _profile(
+        config,
+        counts,
+        named,
+        look,
+        text=text,
+        policies=policies,
+        answer=answer,
+        only_answer=only_target,
+    )
 
 
 def _memory_notes(numbers: int) -> Iterator[str]:
@@ -225,28 +241,36 @@ def _profile(
     *,
     text: TextCost | None,
     policies: PolicyProposal,
-    about: str | None,
+    answer: int | None,
+    only_answer: bool,
 ) -> Profile:
-    """Build the result from the counts; ``schemes`` are by their specs as typed."""
+    """Build the result from the counts; ``schemes`` are by their specs as typed, and ``answer`` is
+    the node of the only target."""
     moments = _moments(counts)
-    folded = _fold(counts)
+    targets = [counts.fields.target(name) for name in counts.targets]
+    folded = _fold(counts, targets)
     fields = _fields(counts, folded)
     names = {node: field.name for node, field in fields.items()}
     numbers = sum(field.numbers for field in fields.values())
-    trial = Trial.of(counts.tallies, counts.sample)
+    trial = Trial.of(counts.tallies, counts.sample, answer)
 
     def tried_with(scheme: Scheme, normalize: str | None = None) -> SchemeLosses:
-        return losses(scheme, counts.tallies, names, trial, moments, normalize=normalize)
+        parts = [moments]
+        if normalize is not None and splits_answers(NORMALIZERS.build(normalize)):
+            parts = [counts.others, *counts.targets.values()]
+        return losses(scheme, counts.tallies, names, trial, parts, normalize=normalize)
 
     tried = [tried_with(scheme) for scheme in _sized(schemes, fields.values()) if numbers]
     if look is not None:
         look(names, counts, tried)
-    advised = advised_normalizer(moments)
+    advised, alternative = advised_normalizer(moments), None
+    if answer is not None:
+        advised, alternative = target_normalizers(fields[answer], counts.others)
     scaled = [
         tried_with(result.scheme, advised) if scales_values(result.scheme) else result
         for result in tried
     ]
-    first = recommended(scaled, fields, [counts.fields.target(name) for name in counts.targets])
+    first = recommended(scaled, fields, targets, answer)
     return Profile(
         inputs=config.inputs,
         rows=counts.rows,
@@ -266,11 +290,12 @@ def _profile(
         schemes=tuple(_scheme(result, fields, counts.rows, text) for result in tried),
         warnings=tuple(profile_warnings(tried, fields, numbers)),
         lossless=tuple(result.spec for result in tried if _lossless(result)),
-        notes=tuple(_notes(counts, fields.values(), advised, about)),
+        notes=tuple(_notes(counts, fields, advised, answer, only_answer)),
         policies=policies,
         recommended=first.spec if first else None,
         recommended_normalize=advised if first and scales_values(first.scheme) else None,
         value_normalize=advised,
+        value_alternative=alternative,
     )
 
 
@@ -303,12 +328,15 @@ def _sized(schemes: Mapping[str, Scheme], fields: Collection[FieldProfile]) -> I
         yield scheme.suited(*sizes) if is_sized(spec) else scheme
 
 
-def _fold(counts: Counted) -> int:
-    """Merge the fields with the fewest numbers if there are too many; return how many."""
+def _fold(counts: Counted, targets: Collection[int]) -> int:
+    """Merge the fields with the fewest numbers if there are too many, but no target; return how
+    many."""
     if len(counts.tallies) <= MOST_FIELDS:
         return 0
     numbers = {node: tally.numbers for node, tally in counts.tallies.items()}
-    by_size = sorted(numbers, key=lambda node: (-numbers[node], counts.fields.key(node)))
+    by_size = sorted(
+        numbers, key=lambda node: (node not in targets, -numbers[node], counts.fields.key(node))
+    )
     moved_to = np.full(len(counts.fields), OTHER, np.int32)
     kept = [node for node in by_size if node != OTHER][: MOST_FIELDS - 1]
     moved_to[kept] = kept
@@ -353,11 +381,15 @@ def _lossless(tried: SchemeLosses) -> bool:
 
 
 def _notes(
-    counts: Counted, fields: Collection[FieldProfile], advised: str, about: str | None
+    counts: Counted,
+    fields: Mapping[int, FieldProfile],
+    advised: str,
+    answer: int | None,
+    only_answer: bool,
 ) -> Iterator[str]:
-    """Yield notes about the data that apply to any scheme (see ``about`` of :func:`run`)."""
-    if about is not None:
-        fields = [field for field in fields if field.name == about]
+    """Yield notes about the data that apply to any scheme."""
+    if only_answer:
+        fields = {node: field for node, field in fields.items() if node == answer}
     elif unread := counts.unread.note():
         yield unread
     if not counts.splits[TRAIN]:
@@ -365,10 +397,10 @@ def _notes(
             f"split {TRAIN!r} is empty, so constants are fitted on all rows, no merges are "
             "trained, and text tokens are unknown"
         )
-    yield from _high_level(fields, advised)
-    for field in fields:
+    yield from _high_level(fields, advised, answer)
+    for field in fields.values():
         yield from _field_notes(field)
-    if about is None:
+    if not only_answer:
         yield from notation_notes(counts.notations)
     yield from counts.twins.notes(counts.splits)
 
@@ -401,22 +433,25 @@ def _numbers_of(field: FieldProfile) -> str:
     return f"numbers {'' if field.name.startswith('after ') else 'in '}{field.name}"
 
 
-def _high_level(fields: Collection[FieldProfile], advised: str) -> Iterator[str]:
-    """Yield a note, with advice, on fields whose numbers vary by far less than their magnitude."""
-    at_high_level = [
-        f"{_numbers_of(field)} ({short_value(field.mean, field.deviation)} ± "
-        f"{short_value(field.deviation)})"
-        for field in fields
-        if field.high_level and field.mean is not None and field.deviation is not None
-    ]
-    if not at_high_level:
-        return
-    remedy = (
-        f"Encode with --scheme xval --normalize {advised}"
-        if advised == AROUND_THE_MEAN
-        else "Subtract a constant from them, or use a scheme that loses nothing"
-    )
-    yield (
-        f"the standard deviation is below {percent(HIGH_LEVEL)} of the mean: "
-        f"{listed(at_high_level)}. Models barely see such changes. {remedy}"
-    )
+def _high_level(
+    fields: Mapping[int, FieldProfile], advised: str, answer: int | None
+) -> Iterator[str]:
+    """Yield notes, with advice, on fields whose numbers vary by far less than their magnitude."""
+    own_scale = {answer} if splits_answers(NORMALIZERS.build(advised)) else set()
+    visible = fields.keys() if advised == AROUND_THE_MEAN else own_scale
+    for is_visible, remedy in (
+        (True, f"Encode with --scheme xval --normalize {advised}"),
+        (False, "Subtract a constant from them, or use a scheme that loses nothing"),
+    ):
+        at_high_level = [
+            f"{_numbers_of(field)} ({short_value(field.mean, field.deviation)} ± "
+            f"{short_value(field.deviation)})"
+            for node, field in fields.items()
+            if field.high_level and field.mean is not None and field.deviation is not None
+            if (node in visible) == is_visible
+        ]
+        if at_high_level:
+            yield (
+                f"the standard deviation is below {percent(HIGH_LEVEL)} of the mean: "
+                f"{listed(at_high_level)}. Models barely see such changes. {remedy}"
+            )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
@@ -14,9 +15,9 @@ import torch
 
 from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.dataset import EncodedSplit
-from numtok.encoding.normalizers.base import FittedNormalizer
+from numtok.encoding.normalizers.base import FittedNormalizer, Moments, splits_answers
 from numtok.encoding.schema import TRUNCATED
-from numtok.encoding.schemes.base import is_exact
+from numtok.encoding.schemes.base import is_exact, scales_values
 from numtok.encoding.splits import learnt_values, longest_of, read_split, splits
 from numtok.errors import DataError
 from numtok.models.embedders.base import NumberModule
@@ -48,6 +49,8 @@ VALIDATION = "validation"  # the split that validation runs on during training
 Spool = Callable[[], AbstractContextManager[Path]]
 Note = Callable[[str], None]
 _FEW, _TIMES = 100, 2  # more than _FEW labels must occur _TIMES each, on average
+#: Normalized values with a smaller standard deviation leave a loss of at most 1e-4 to learn.
+_SMALL_SPREAD = 0.01
 _CONTEXT = 16  # default contexts are a multiple of this: other data may have slightly longer rows
 
 
@@ -71,6 +74,7 @@ def train_texts(
         train, validation = _splits(resolved, lambda: spools.enter_context(spool()), note)
         unseen = _unseen(resolved, note)
         _note_out_of_range(resolved, train, note)
+        _note_small_spread(resolved, train.samples, note)
         lengths = _other_splits(resolved)
         settings = _settings(resolved, train, validation, lengths)
         _note_longer_rows(settings, train.objective.causal, lengths, note)
@@ -208,6 +212,30 @@ def _note_out_of_range(resolved: ResolvedTexts, train: SplitExamples, note: Note
         note(
             f"{beyond:,} of {len(numbers):,} numbers of split {TRAIN!r} are out of range for "
             f"--head {spec_of(head)}; training uses the nearest representable value"
+        )
+
+
+def _note_small_spread(resolved: ResolvedTexts, train: EncodedSplit, note: Note) -> None:
+    """Note the target whose normalized values vary least, if this is so little that the loss of a
+    value head is small from the start, and separate constants for answers would help."""
+    codec, normalizer = resolved.codec, resolved.codec.normalizer
+    if not scales_values(codec.scheme) or splits_answers(normalizer.normalizer):
+        return
+    if not len(train.targets) or not train.in_answer[train.targets].all():
+        return
+    values = normalizer.forward(train.numbers[train.targets])
+    coded: Any = train.target_name.dictionary_encode()
+    codes, spreads = coded.indices.to_numpy(), {}
+    for code, name in enumerate(coded.dictionary.to_pylist()):
+        moments = Moments.of(values[codes == code])
+        if moments.count and moments.deviation > 0:
+            spreads[name] = moments.deviation
+    name, spread = min(spreads.items(), key=lambda item: item[1], default=("", np.inf))
+    if spread < _SMALL_SPREAD:
+        note(
+            f"after --normalize {spec_of(normalizer.normalizer)}, the standard deviation of target "
+            f"{name!r} is only {spread:.1g}, so the model barely sees its changes. Give targets "
+            "constants of their own: encode with --normalize affine,by=answer"
         )
 
 

@@ -30,6 +30,7 @@ from numtok.analysis.profiling.unit import Counted, ProfileUnit
 from numtok.analysis.profiling.warnings import keeps, part, percent
 from numtok.cli.output.printing import SCHEMA
 from numtok.data.reading import units
+from numtok.encoding.normalizers.base import Moments
 from numtok.encoding.schemes.base import LOSSES, SCHEMES, LargestError, fitted
 from numtok.errors import DataError, UsageError
 from numtok.numerals.column import Literals, Numerals
@@ -82,6 +83,19 @@ def test_targets_are_those_of_the_train_split(tmp_path: Path) -> None:
     assert both.targets == {"x": (0, 9), "y": (1, 4)}
     test_only = profile(tmp_path, write(tmp_path / "test.jsonl", rows[3:]), schemes=("xval",))
     assert test_only.targets == {}
+
+
+def test_other_numbers_are_counted_apart_from_targets(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [
+        {"text": "1 2 30", "targets": {"y": [[4, 6]]}, "split": "train"},
+        {"text": "4 50", "targets": {"y": [[2, 4]]}, "split": "test"},
+        {"text": "7", "split": "train"},
+    ]
+    seen: list[Counted] = []
+    config = Config((str(write(tmp_path / "rows.jsonl", rows)),), schemes=("xval",))
+    run(config, Store(tmp_path / "s"), quiet, lambda names, counts, tried: seen.append(counts))
+    assert seen[0].others == Moments.of(np.array([1.0, 2.0, 7.0]))
+    assert seen[0].moments.count == 4
 
 
 # --- the ERA5 file, worked out by hand ---------------------------------------------------------

@@ -147,6 +147,26 @@ def test_a_cpu_that_has_no_bfloat16_is_told(
     assert any("bfloat16 is 100 times slower than float32" in note for note in notes) == told
 
 
+@pytest.mark.parametrize(
+    ("normalize", "has_note"),
+    [("scale:5", True), ("signed-log", True), ("affine", True), ("affine,by=answer", False)],
+)
+def test_a_target_that_hardly_varies_has_a_note(
+    tmp_path: Path, normalize: str, has_note: bool
+) -> None:
+    rows: list[Row] = []
+    for k in range(60):
+        text = f"sold for {1000 * k} in "
+        span = [len(text), len(text) + 4]
+        targets = {"year": [span]}
+        rows.append({"text": f"{text}{1990 + k % 7}", "targets": targets, "answer_start": span[0]})
+    notes: list[str] = []
+    store = Store(tmp_path / "s", notes.append)
+    data = encoded(store, jsonl(tmp_path / "a.jsonl", rows), scheme="xval", normalize=normalize)
+    run(Config(data.ref, preset=TINY, batch=8, steps=1), store, quiet)
+    assert any("'year'" in note and "affine,by=answer" in note for note in notes) == has_note
+
+
 # --- what is made ------------------------------------------------------------------------------
 
 

@@ -13,6 +13,7 @@ from numtok.numerals.column import Numerals
 
 #: A standard deviation below this fraction of the mean is far below the magnitude of the numbers.
 HIGH_LEVEL = 0.05
+_HEAVY = 15.0  # interquartile ranges from the median to the furthest number; 3 for a normal one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,6 +150,16 @@ def _median(counts: Ints) -> int | None:
     if not counts.any():
         return None
     return int(np.searchsorted(np.cumsum(counts), (counts.sum() + 1) // 2))
+
+
+def is_heavy_tailed(
+    low: float | None, high: float | None, quartiles: tuple[float, float, float] | None
+) -> bool:
+    """Return whether the smallest or the largest of some numbers lies very far from the others."""
+    if low is None or high is None or quartiles is None:
+        return False
+    first, median, third = quartiles
+    return max(high - median, median - low) > _HEAVY * (third - first) > 0
 
 
 def shown_range(field: FieldProfile) -> str:

@@ -8,7 +8,7 @@ range of a scheme are counted by their decade. Numbers with no more digits than 
 lose no precision.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from math import floor, log10
@@ -23,7 +23,7 @@ from numtok.encoding.channel import normalized
 from numtok.encoding.normalizers.base import NORMALIZERS, FittedNormalizer, Moments, fit
 from numtok.encoding.number_sample import Sample, joined
 from numtok.encoding.row_keys import KEPT
-from numtok.encoding.schemes.base import LOSSES, ChannelScheme, DecodedNumbers, Scheme
+from numtok.encoding.schemes.base import LOSSES, DecodedNumbers, Scheme, scales_values
 from numtok.errors import DataError
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.decimals import further_than_digits
@@ -180,6 +180,7 @@ class _TriedNumbers(NamedTuple):
     compared: Ints  # with the decoded values
     exact: bool  # ``compared`` are all values of the field
     ends: Ints  # the smallest and the largest magnitude; empty if all are 0
+    in_answer: bool
 
 
 @dataclass(frozen=True)
@@ -193,11 +194,13 @@ class Trial:
     by_node: Mapping[int, _TriedNumbers]
 
     @classmethod
-    def of(cls, tallies: Mapping[int, NumberStatistics], sample: Sample) -> "Trial":
+    def of(
+        cls, tallies: Mapping[int, NumberStatistics], sample: Sample, answer: int | None = None
+    ) -> "Trial":
         """Select the numbers to test every scheme on.
 
         The numbers are those in the sample, all values of fields with few distinct values, and
-        the extremes of each field.
+        the extremes of each field. ``answer`` is the node of the field that is in answers.
         """
         values: list[float] = []
         weights: list[int] = []
@@ -217,7 +220,9 @@ class Trial:
                 compared = further(few.values.tolist(), few.counts.tolist())
             ends = [end for end in (tally.least, tally.most) if 0 < end < np.inf]
             unweighed = further(ends, [0] * len(ends))
-            by_node[node] = _TriedNumbers(sampled, complete, compared, exact, unweighed)
+            by_node[node] = _TriedNumbers(
+                sampled, complete, compared, exact, unweighed, in_answer=node == answer
+            )
         added = Sample(
             np.zeros(len(values), np.int32),
             np.zeros(len(values), np.uint64),
@@ -234,7 +239,11 @@ class Trial:
         long = np.flatnonzero(digits >= 10**MOST_DIGITS)
         parts = Significands(digits[long], exponents[long], negative[long], more[long])
         rounded[long] = further_than_digits(parts, numerals.values[long])
-        return cls(numerals, every.weights, decades, rounded, by_node)
+        in_answer = np.zeros(len(numerals), np.bool_)
+        if answer is not None:
+            own = by_node[answer]
+            in_answer[np.concatenate([own.sampled, own.compared, own.ends])] = True
+        return cls(numerals.of_texts(in_answer), every.weights, decades, rounded, by_node)
 
 
 def losses(
@@ -242,7 +251,8 @@ def losses(
     tallies: Mapping[int, NumberStatistics],
     names: Mapping[int, str],
     trial: Trial,
-    moments: Moments,
+    moments: Sequence[Moments],
+    *,
     normalize: str | None = None,
 ) -> SchemeLosses:
     """Measure the losses of a scheme on each field.
@@ -250,19 +260,20 @@ def losses(
     names
         Name of each field, keyed by node, as in ``tallies``.
     moments
-        Moments that the normalizer is fitted to.
+        Moments that the normalizer is fitted to: those of all numbers or, if it has separate
+        constants for answers, of the numbers outside of answers and of those within.
     normalize
         Spec of the normalizer; None for the default of the scheme.
     """
     vocabulary = len(scheme.vocabulary())
     try:
-        normalizer = fit(NORMALIZERS.build(normalize or scheme.defaults.normalizer), moments)
+        normalizer = fit(NORMALIZERS.build(normalize or scheme.defaults.normalizer), *moments)
     except DataError as problem:
         return SchemeLosses(
             scheme=scheme, normalizer=None, by_node={}, vocabulary=vocabulary, problem=str(problem)
         )
     tried = _Tried.of(scheme, normalizer, trial)
-    channel, fractions = _channel(scheme, normalizer, tallies)
+    channel, fractions = _channel(tried, tallies)
     by_node = {}
     for node, tally in tallies.items():
         own = trial.by_node[node]
@@ -315,7 +326,7 @@ class _Tried:
         decoded: DecodedNumbers = scheme.decode(encoded.tokens, encoded.lengths, encoded.channel)
         read = decoded.values
         if not normalizer.normalizer.identity:
-            read = normalizer.inverse(read)
+            read = normalizer.at(trial.numerals.in_answer).inverse(read)
         clipped = np.isin(encoded.outcomes, [int(outcome) for outcome in LOSSES])
         return cls(
             scheme=scheme,
@@ -393,7 +404,7 @@ def _clipped(tried: _Tried, own: _TriedNumbers, tally: NumberStatistics) -> tupl
     rises = normalizer.identity or normalizer.keeps_zero
     if tried.scheme.unit_interval:  # its ends are those of the values
         values = np.array([tally.moments.low, tally.moments.high])
-        within = tried.normalizer.forward(values)
+        within = tried.normalizer.at(own.in_answer).forward(values)
         ends, rises = (within < 0) | (within > 1), True
     if not ends.any() and not outside and rises:
         return 0, True
@@ -431,7 +442,7 @@ def _decade(bound: float) -> int:
 
 
 def _channel(
-    scheme: Scheme, normalizer: FittedNormalizer, tallies: Mapping[int, NumberStatistics]
+    tried: _Tried, tallies: Mapping[int, NumberStatistics]
 ) -> tuple[tuple[float, float] | None, dict[int, float]]:
     """Return the range of the value channel, and the fraction of it that each field uses.
 
@@ -439,11 +450,13 @@ def _channel(
     in float64 and models see these digits, not a value on a common scale.
     """
     ranges = {
-        node: normalizer.forward(np.array([tally.moments.low, tally.moments.high]))
+        node: tried.normalizer.at(tried.trial.by_node[node].in_answer).forward(
+            np.array([tally.moments.low, tally.moments.high])
+        )
         for node, tally in tallies.items()
         if tally.moments.count
     }
-    if not isinstance(scheme, ChannelScheme) or scheme.splits or scheme.exact or not ranges:
+    if not scales_values(tried.scheme) or not ranges:
         return None, {}
     both = np.stack(list(ranges.values()))
     low, high = float(both.min()), float(both.max())

@@ -56,6 +56,7 @@ class Counted:
     sample: Sample = field(default_factory=no_sample)
     sampled_rows: SampledRows = field(default_factory=SampledRows)
     moments: Moments = field(default_factory=Moments)  # of the train split
+    others: Moments = field(default_factory=Moments)  # of the train split, without targets
     learnt: NumberSample = field(default_factory=NumberSample)  # of the train split
     targets: dict[str, Moments] = field(default_factory=dict)  # of the train split, by name
     splits: Counter[str] = field(default_factory=Counter)  # rows
@@ -138,6 +139,7 @@ def _as_one(parts: Sequence[Counted]) -> Counted:
         tallies += part.tallies.items()
         whole.sampled_rows.merge(part.sampled_rows)
         whole.moments = whole.moments.merged(part.moments)
+        whole.others = whole.others.merged(part.others)
         whole.learnt.merge(part.learnt)
         whole.add_targets(part.targets)
         whole.splits += part.splits
@@ -230,14 +232,25 @@ class Counting:
                     in_train = np.zeros(len(spans.counts), np.bool_)
                     in_train[rows] = True
                     train = np.repeat(in_train, spans.counts)
-                counted.moments = counted.moments.merged(Moments.of(numerals.values[train]))
-                counted.add_targets(_target_moments(targets, numerals.values, train))
+                self._add_moments(numerals.values, targets, train)
                 if self._learning:
                     literals = spans.literals.take(train)
                     counted.learnt.add(keys[train], literals)
         counted.rows_with_numbers += int((spans.counts > 0).sum())
         counted.text_bytes += int(texts.rows[-1] - texts.rows[0])
         counted.number_bytes += int((spans.ends - spans.starts).sum(dtype=np.int64))
+
+    def _add_moments(self, values: Floats, targets: ResolvedTargets, train: Bools | slice) -> None:
+        """Add the numbers ``values[train]`` to the moments of the train split."""
+        counted, own = self.counted, Moments.of(values[train])
+        counted.moments = counted.moments.merged(own)
+        if len(targets.spans):
+            counted.add_targets(_target_moments(targets, values, train))
+            without = np.zeros(len(values), np.bool_)
+            without[train] = True
+            without[targets.spans] = False
+            own = Moments.of(values[without])
+        counted.others = counted.others.merged(own)
 
     def _sample(self, spans: Spans, nodes: NDArray[np.int32], keys: NDArray[np.uint64]) -> None:
         """Add numbers to the samples of their nodes, if their keys are small enough."""

@@ -389,6 +389,12 @@ def splits_numbers(scheme: Scheme) -> TypeGuard[ChannelScheme]:
     return isinstance(scheme, ChannelScheme) and scheme.splits
 
 
+def scales_values(scheme: Scheme) -> TypeGuard[ChannelScheme]:
+    """Return whether a scheme passes each number to the model as a single value that a normalizer
+    scales."""
+    return isinstance(scheme, ChannelScheme) and not (scheme.splits or scheme.exact)
+
+
 def fitted_to_golden(scheme: Scheme) -> Scheme:
     """Return a scheme fitted to the literals in its golden rows, each counted once."""
     return fitted(scheme, {literal: 1 for literal, _, _ in scheme.golden})

@@ -11,11 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from numtok.analysis.profiling.recommendation import AROUND_THE_MEAN, scales_values
+from numtok.analysis.profiling.recommendation import (
+    AROUND_THE_MEAN,
+    LOGARITHM,
+)
 from numtok.analysis.profiling.warnings import CHANNEL_SHARE, counted, part, percent
 from numtok.encoding.grid import is_contiguous
 from numtok.encoding.scheme_spec import scheme_of
-from numtok.encoding.schemes.base import SCHEMES, ChannelScheme, Scheme, is_exact
+from numtok.encoding.schemes.base import SCHEMES, ChannelScheme, Scheme, is_exact, scales_values
 from numtok.encoding.whole_text import TextScheme
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
@@ -34,10 +37,6 @@ from numtok.training.trained_table import table_head
 COLUMNS = "columns"  # label of the table of columns, if candidates also read texts
 CLIPPED = 0.01  # largest fraction of a field's numbers that a scheme may clip
 LOST = 0.05  # largest fraction of a field's spread that a scheme may lose
-#: The normalization for numbers of which a few are far from the others.
-_FOR_TAILS = "signed-log"
-#: The normalization for a target on a scale of its own, apart from the numbers before it.
-_OF_ANSWER = f"{AROUND_THE_MEAN},by=answer"
 #: The heads for columns that were most often in the last round (docs/results/text-to-number.md),
 #: in the order in which they are tried; all others follow.
 _FIRST_HEADS = ("pointwise", "mdn:5", "scalar", "decoder:nd", "decoder:chronos", "riemann:256")
@@ -159,9 +158,7 @@ def _unprofiled(name: str, profiled: Mapping[str, Verdict]) -> Verdict:
     return Verdict(name, twin.takes_part, twin.reason)
 
 
-def text_entries(
-    profile: Profile, verdicts: Sequence[Verdict], target: str | None = None
-) -> list[Entrant]:
+def text_entries(profile: Profile, verdicts: Sequence[Verdict]) -> list[Entrant]:
     """Return the candidates for texts, in the order in which they should be tried.
 
     The candidate that the profile recommends comes first. If the profile advises ``affine``
@@ -169,8 +166,8 @@ def text_entries(
     with their usual settings, ordered by tokens per row, then by vocabulary size; in a tie, schemes
     that keep all digits are last. Further variants of value schemes come at the end.
 
-    If every row is the record of one ``target``, a value scheme comes first, normalized by
-    constants of the target's own and by ``signed-log``: either can be far better.
+    If the rows are records of one target, a value scheme comes first, with both normalizations that
+    the profile advises: either can be far better.
     """
     costs = {
         scheme.scheme: (scheme.tokens_per_row or math.inf, scheme.vocabulary)
@@ -189,7 +186,7 @@ def text_entries(
     schemes = dict(sorted(entered, key=cost))
     plain = [_plain_entrant(spec, scheme) for spec, scheme in schemes.items()]
     values = [spec for spec, scheme in schemes.items() if scales_values(scheme)]
-    normalizations = _of_all(profile) if target is None else _of_target(profile, target)
+    normalizations = _normalizations(profile)
     variants = [
         Entrant(scheme=spec, head=head, normalize=normalize)
         for spec in values
@@ -198,7 +195,7 @@ def text_entries(
         if head or normalize
     ]
     firsts = [(profile.recommended, None, profile.recommended_normalize)]
-    if target is not None and values:
+    if profile.value_alternative is not None and values:
         firsts = [(values[0], None, normalize) for normalize in normalizations]
     level = profile.value_normalize == AROUND_THE_MEAN
 
@@ -247,9 +244,10 @@ def _spec(name: str) -> str:
     return f"{name}:{size}" if size else HEADS.checked_at(name)
 
 
-def _of_all(profile: Profile) -> list[str | None]:
-    """Return the normalizations to try for the numbers of texts, the advised one first; None is the
-    default of a scheme."""
+def _normalizations(profile: Profile) -> list[str | None]:
+    """Return the normalizations to try, the advised one first; None is the default of a scheme."""
+    if profile.value_alternative is not None:
+        return [profile.value_normalize, profile.value_alternative]
     # Values on one scale are hard to distinguish if some are very large, or if those of a field are
     # very small compared with others.
     summaries = map(FieldSummary.of_profile, profile.fields)
@@ -258,16 +256,8 @@ def _of_all(profile: Profile) -> list[str | None]:
         for scheme in profile.schemes
         for loss in scheme.fields
     )
-    tails = [_FOR_TAILS] if has_tails else []
+    tails = [LOGARITHM] if has_tails else []
     return list(dict.fromkeys((profile.value_normalize, None, *tails)))
-
-
-def _of_target(profile: Profile, target: str) -> list[str | None]:
-    """Return the normalizations to try for records of one target, the most suitable one first."""
-    [summary] = [FieldSummary.of_profile(each) for each in profile.fields if each.name == target]
-    alone = profile.numbers < 2 * summary.numbers  # few rows have further numbers
-    own = AROUND_THE_MEAN if alone else _OF_ANSWER
-    return [_FOR_TAILS, own] if summary.heavy_tail else [own, _FOR_TAILS]
 
 
 # --- tables ------------------------------------------------------------------------------------
@@ -325,7 +315,7 @@ def table_entries(
         return plain
     built = [(spec, table_head(spec)) for spec in heads]
     return plain + [
-        Entrant(scheme=spec, normalize=_FOR_TAILS, table=table)
+        Entrant(scheme=spec, normalize=LOGARITHM, table=table)
         for spec, head in built
         if not learns_unit_interval(head) and not head.exact
     ]

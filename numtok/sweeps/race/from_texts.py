@@ -51,8 +51,9 @@ def enter_texts(
         ),
         store,
         lambda what, done, total, rows: progress(RaceProgress("", what, done, total)),
+        target=None if rendered_from is None else config.target,
         # Other fields of records may be many, and their columns are described already.
-        about=None if rendered_from is None else config.target,
+        only_target=rendered_from is not None,
     )
     shown = rendered_from or ", ".join(config.inputs)
     if not profiled.numbers:
@@ -79,7 +80,7 @@ def enter_texts(
         text_preset=config.preset,
         fields=[FieldSummary.of_profile(field) for field in profiled.fields],
         verdicts=verdicts,
-        entries=text_entries(profiled, verdicts, config.target if rendered_from else None),
+        entries=text_entries(profiled, verdicts),
         split=rule,
         test=test,
         rows=rows,

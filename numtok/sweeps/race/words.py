@@ -5,12 +5,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from numtok.analysis.profiling.field_profile import FieldProfile
+from numtok.analysis.profiling.field_profile import FieldProfile, is_heavy_tailed
 from numtok.analysis.profiling.short_values import short_value
 from numtok.analysis.profiling.warnings import COMMON, percent
 from numtok.arrays import Floats
 
-_HEAVY = 15.0  # interquartile ranges from the median to the furthest number; 3 for a normal one
 _FEW = 20  # different values
 _WIDE = 3.0  # decades
 
@@ -92,15 +91,9 @@ class FieldSummary(msgspec.Struct, frozen=True, kw_only=True):
 def _described(**measured: Any) -> FieldSummary:
     """Return a summary with the given fields, and those that follow from them."""
     plain = FieldSummary(**measured)
-    field = msgspec.structs.replace(plain, heavy_tail=_is_heavy(plain))
+    heavy = is_heavy_tailed(plain.low, plain.high, plain.quartiles)
+    field = msgspec.structs.replace(plain, heavy_tail=heavy)
     return msgspec.structs.replace(field, words=_words(field))
-
-
-def _is_heavy(field: FieldSummary) -> bool:
-    if field.low is None or field.high is None or field.quartiles is None:
-        return False
-    first, median, third = field.quartiles
-    return max(field.high - median, median - field.low) > _HEAVY * (third - first) > 0
 
 
 def _words(field: FieldSummary) -> str:

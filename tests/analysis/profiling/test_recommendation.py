@@ -1,6 +1,7 @@
 """One rule for what to try first, in ``profile``, in the grand table and in the guide."""
 
 import csv
+import json
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from numtok.encoding.normalizers.base import Moments
 from numtok.encoding.schemes.base import SCHEMES
 from numtok.registry import name_in
 from tests.chain import jsonl
+from tests.shell import Shell
 from tests.stages.test_profile import profile
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
@@ -72,6 +74,41 @@ def test_a_year_decides_where_it_is_a_target_and_not_among_the_inputs(
         rows.append({"text": text + last, "targets": {target: [span]}})
     found = profile(tmp_path, jsonl(tmp_path / "a.jsonl", rows))
     assert found.recommended is not None and name_in(found.recommended) == scheme
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("rare", "normalize"),
+    [
+        (5, "affine,by=answer"),  # one number besides the target in 5 rows, far from the targets
+        (1000, "affine"),  # in no row
+    ],
+)
+def test_the_target_of_records_decides_and_has_a_scale_of_its_own(
+    tmp_path: Path, numtok: Shell, rare: int, normalize: str
+) -> None:
+    lines = ["title,year,split"]
+    for k in range(100):
+        size = f" of {177_523 + k}" if k % rare == rare - 1 else ""
+        split = "test" if k % 10 == 9 else "train"
+        lines.append(f"{'oil' if k % 2 else 'ink'}{size},{1990 + k % 20},{split}")
+    file = tmp_path / "works.csv"
+    file.write_text("\n".join(lines) + "\n", "utf-8")
+    found = profile(tmp_path, file, target=("year",))
+    assert (found.recommended, found.recommended_normalize) == ("xval", normalize)
+    assert any(f"--normalize {normalize}" in note for note in found.notes)
+    encode = f"encode --scheme xval --normalize {normalize} --target year {file}"
+    assert numtok(*encode.split()).code == 0
+
+
+@pytest.mark.integration
+def test_a_target_is_never_merged_with_other_fields(tmp_path: Path) -> None:
+    """Of many fields, those with the fewest numbers are merged."""
+    texts = [{f"g{i}": {f"k{j}": i * j for j in range(9)}} for i in range(12)]
+    rows: list[dict[str, object]] = [{"text": json.dumps(text)} for text in texts * 2]
+    rows.append({"text": "in 1990", "targets": {"year": [[3, 7]]}})
+    found = profile(tmp_path, jsonl(tmp_path / "a.jsonl", rows))
+    assert found.folded and "year" in {field.name for field in found.fields}
 
 
 @pytest.mark.integration

@@ -166,8 +166,9 @@ def test_the_target_of_records_has_a_scale_of_its_own(
         lines.append(json.dumps(row))
     (tmp_path / "rows.jsonl").write_text("\n".join(lines) + "\n")
     config = profile.Config((str(tmp_path / "rows.jsonl"),))
-    found = profile.run(config, Store(tmp_path / "artifacts"), lambda *_: None)
-    entries = text_entries(found, judged(found, ()), "year")
+    store = Store(tmp_path / "artifacts")
+    found = profile.run(config, store, lambda *_: None, target="year")
+    entries = text_entries(found, judged(found, ()))
     assert [one.normalize for one in entries[:2]] == [first, second]
     tried = {one.normalize for one in entries if one.scheme == "xval"}
     assert tried == {None, first, second}
