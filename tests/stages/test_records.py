@@ -235,6 +235,24 @@ def test_nested_columns_may_hold_any_value(numtok: Shell) -> None:
     assert numtok(*command, "--drop", "log").code == 0
 
 
+def test_structs_have_the_fields_of_json_objects(numtok: Shell) -> None:
+    rows = [
+        {"name": f"n{k % 3}", "specs": {"ram": k % 4, "cpu": {"cores": k % 5}}, "y": {"low": k}}
+        for k in range(40)
+    ]
+    Path("a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    pq.write_table(pa.Table.from_pylist(rows), "a.parquet")
+    texts = {}
+    for file in ("a.jsonl", "a.parquet"):
+        ran = numtok("encode", "--scheme", "digits", file, "--target", "y.low", "--dry-run")
+        assert ran.code == 0, ran.err
+        texts[file] = [line for line in ran.out.splitlines() if "specs.cpu.cores" in line]
+    assert texts["a.parquet"] == texts["a.jsonl"] and len(texts["a.jsonl"]) == 2
+    made = numtok("-q", "table", "a.parquet", "--target", "y.low")
+    features = read_table_of(Store(Path("artifacts")).resolve(made.out.strip())).file.features
+    assert [each.name for each in features] == ["name", "specs.ram", "specs.cpu.cores"]
+
+
 def test_strings_of_every_type_are_numbers_and_dates_of_a_table(numtok: Shell) -> None:
     columns = {"sold": ["2019-03-04", "2020-01-02"] * 9, "area": ["1,234", "999"] * 9}
     target = pa.array([float(n) for n in range(18)])

@@ -155,7 +155,8 @@ def read_records(path: str, *, skip: bool | None = None) -> Records:
         True to skip rows that cannot be parsed; otherwise they are errors. None if the user cannot
         choose.
 
-    Fields of nested JSON objects have dotted names (``specs.ram``), and JSON arrays are strings.
+    Fields of nested JSON objects and of structs have dotted names (``specs.ram``), and arrays are
+    strings.
     Null, empty CSV cells and words such as NA are missing values (Arrow's rule). Raises UsageError
     if the file is not found or its name has another ending, and DataError if it cannot be read.
     """

@@ -98,8 +98,9 @@ def parsed(
 ) -> "pa.Table":
     """Parse the bytes of a CSV or Parquet file. Raises DataError if they are invalid.
 
-    The CSV columns ``words`` are read as strings. Empty fields and words such as NA, NaN and null
-    are missing values, even in string columns (Arrow's rule).
+    Fields of structs become columns with dotted names, as those of JSON objects do. The CSV columns
+    ``words`` are read as strings. Empty fields and words such as NA, NaN and null are missing
+    values, even in string columns (Arrow's rule).
 
     decimal
         The same as for :func:`csv_form`.
@@ -110,7 +111,7 @@ def parsed(
         if path.endswith(".parquet"):
             file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
             check_width(path, file.metadata.num_columns)
-            return file.read()
+            return _flat(file.read())
         _check_csv(path, data)
         strings = dict.fromkeys(words, pa.string())
         form = csv_form(data, decimal)
@@ -178,9 +179,17 @@ def csv_strings(path: str, data: bytes, *, skip: bool | None = None) -> CsvStrin
 
 
 def parquet_names(path: str) -> list[str]:
-    """Return the names of a Parquet file's columns. Raises DataError if it is invalid."""
+    """Return the names of a Parquet file's columns, as in :func:`parsed`. Raises DataError if it
+    is invalid."""
     with _naming(path):
-        return list(pq.read_schema(path).names)
+        return list(_flat(pq.read_schema(path).empty_table()).column_names)
+
+
+def _flat(table: "pa.Table") -> "pa.Table":
+    """Replace each struct by its fields, with dotted names such as ``specs.ram``."""
+    while any(map(pa.types.is_struct, table.schema.types)):
+        table = table.flatten()
+    return table
 
 
 def _header(data: bytes, form: CsvForm) -> list[str]:
