@@ -223,7 +223,9 @@ def _strings(path: str, name: str, column: "pa.ChunkedArray[Any]") -> "pa.Chunke
         column = column.cast(column.type.value_type)
     if pa.types.is_nested(column.type):
         values = [
-            None if value is None else json.dumps(value, ensure_ascii=False, default=str)
+            None
+            if value is None
+            else json.dumps(_shortest(value, column.type), ensure_ascii=False, default=str)
             for value in column.to_pylist()
         ]
         return pa.chunked_array([pa.array(values, pa.string())])
@@ -239,6 +241,22 @@ def _strings(path: str, name: str, column: "pa.ChunkedArray[Any]") -> "pa.Chunke
         raise DataError(
             f"{path}: column {name!r} cannot be written as text ({error}). Remove it"
         ) from error
+
+
+def _shortest(value: Any, kind: Any) -> Any:
+    """Return a nested value of the type ``kind`` in which narrow floats have as few digits as they
+    need: 0.13, not 0.12999999523162842."""
+    if value is None:
+        return None
+    if pa.types.is_struct(kind):
+        return {field.name: _shortest(value[field.name], field.type) for field in kind}
+    if pa.types.is_map(kind):
+        return [[_shortest(key, kind.key_type), _shortest(of, kind.item_type)] for key, of in value]
+    if pa.types.is_nested(kind):
+        return [_shortest(item, kind.value_type) for item in value]
+    if pa.types.is_float32(kind):
+        return float(str(np.float32(value)))
+    return float(str(np.float16(value))) if pa.types.is_float16(kind) else value
 
 
 # --- JSON Lines -----------------------------------------------------------------------------------
