@@ -13,6 +13,8 @@ from numtok.errors import UsageError, needing
 # Functions that are defined in one dimension; the others divide by dimension - 1 or are constant
 # (Rosenbrock).
 _OF_ONE_DIMENSION = (1, 2, 10, 11)
+# COCO's rotations are for up to 40 dimensions; with many more the process crashes.
+_LARGEST_DIMENSION = 40
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Bbob(TableTask):
     ]
 
     function: int = setting(1, "Number of the function.", at_least=1, at_most=24)
-    dimension: int = setting(5, "Number of features.", at_least=1, at_most=100)
+    dimension: int = setting(5, "Number of features.", at_least=1, at_most=_LARGEST_DIMENSION)
     instance: int = setting(1, "Instance, which has its own optimum.", at_least=1, at_most=1000)
 
     def __post_init__(self) -> None:
