@@ -69,7 +69,7 @@ def _nodes(store: "Store", root: "Parent") -> "Iterator[tuple[int, dict[str, Any
 
 def _print(depth: int, node: dict[str, Any]) -> None:
     indent = "  " * depth
-    missing = "" if node.get("here", True) else ", no longer in the store"
+    missing = "" if node.get("here", True) else ", not in this store"
     if node.get("above"):
         missing = ", as above"
     size = f"{Size(node['bytes'])}, sha256 {node['digest'][:16]}{missing}"

@@ -91,5 +91,16 @@ def _short_versions(artifacts: "Sequence[Artifact]") -> dict[str, str]:
 
 
 def _matches(artifact: "Artifact", patterns: list[str]) -> bool:
-    names = (artifact.kind, artifact.name, artifact.ref, f"{artifact.kind}/{artifact.ref}")
-    return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
+    """Return whether a pattern is the artifact's kind or a REF of it; a REF may end within the
+    version, as in the table."""
+    from numtok.store.store import VERSION_START
+
+    kind, name = artifact.kind, artifact.name
+    whole = (kind, name, f"{kind}/{name}", artifact.version)
+    begun = (artifact.ref, f"{kind}/{artifact.ref}")
+    return any(
+        any(fnmatchcase(text, pattern) for text in whole)
+        or ("@" in pattern and any(fnmatchcase(text, f"{pattern}*") for text in begun))
+        or (VERSION_START.fullmatch(pattern) is not None and artifact.version.startswith(pattern))
+        for pattern in patterns
+    )

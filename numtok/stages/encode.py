@@ -21,6 +21,7 @@ import msgspec
 from numtok import files
 from numtok.data.reading.batches import ReadingOptions
 from numtok.data.reading.sources import check_rule, find_sources, shown_input
+from numtok.data.reading.split_rule import SplitRule
 from numtok.data.reading.streams import Spool
 from numtok.data.reading.units import UNIT, Unit, least_units, plan
 from numtok.data.records.row_template import of_texts, template_in
@@ -197,6 +198,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
         opening = store.draft(ENCODED, name, settings, parents=parents, command=command, how=config)
         with opening as draft, workers:  # workers end before the draft is released
             if isinstance(draft, Artifact):
+                _note_empty_splits(draft, resolved.screening.rule, store)
                 return Result(draft.ref, draft, made=False)
             job = _Job(
                 draft=draft, units=units, resolved=resolved, workers=workers, progress=progress
@@ -209,7 +211,14 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             }
             facts = {UNREAD: msgspec.to_builtins(unread)} if unread.unread else None
             artifact = draft.publish(counts, timing, facts)
+            _note_empty_splits(artifact, resolved.screening.rule, store)
             return Result(artifact.ref, artifact, made=True)
+
+
+def _note_empty_splits(artifact: Artifact, rule: SplitRule | None, store: Store) -> None:
+    filled = [key.removeprefix("rows_") for key in artifact.manifest.counts]
+    if rule is not None and (note := rule.empty_note(filled)):
+        store.note(note)
 
 
 def _as_texts(

@@ -36,7 +36,7 @@ from numtok.store.provenance import provenance
 
 _HIDDEN = re.compile(r"\.(?:draft|trash|spool|lock)-([0-9a-f]{16})(?:\..*)?")
 _REF = re.compile(r"(?:([a-z0-9][a-z0-9._-]*)/)?([a-z0-9][a-z0-9._-]*)(?:@([0-9a-f]{4,16}))?")
-_PREFIX = re.compile(r"[0-9a-f]{4,16}")
+VERSION_START = re.compile(r"[0-9a-f]{4,16}")
 
 #: Endings of data files, which no artifact is likely to have.
 _FILES = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".gz", ".zst")
@@ -336,7 +336,7 @@ class Store:
                 and kind in (None, item.kind)
                 and item.version.startswith(version or "")
             ]
-            if not matches and _PREFIX.fullmatch(ref):
+            if not matches and VERSION_START.fullmatch(ref):
                 matches = [item for item in everything if item.version.startswith(ref)]
             if matches:
                 return matches

@@ -484,6 +484,25 @@ def test_a_row_says_its_split_and_is_not_moved_by_shares(tmp_path: Path) -> None
     assert list(splits(encode(Store(tmp_path), path, split="test=0.9"))) == ["train"]
 
 
+def test_a_split_of_the_rule_without_rows_is_noted(tmp_path: Path, says: Says) -> None:
+    told: list[str] = []
+    store = Store(tmp_path / "store", note=told.append)
+    made = [{"text": f"x {year}", "group": {"year": year}} for year in (2020, 2021)]
+    path = write(tmp_path / "a.jsonl", made)
+    for split, *parts in (
+        ("by=year,test=2021",),
+        ("by=yaer,test=2021", "'test'", "'yaer'"),
+        ("by=yaer,test=2021", "'test'", "'yaer'"),  # the existing artifact
+        ("by=year,test=2021,validation=2031", "'validation'", "'year'"),
+        ("test=0.0001", "'test'", "fraction"),
+    ):
+        with case(split):
+            told.clear()
+            encode(store, path, split=split)
+            assert len(told) == bool(parts)
+            says("".join(told), *parts)
+
+
 def test_a_file_can_be_a_split(tmp_path: Path) -> None:
     a = write(tmp_path / "a.jsonl", [{"id": "a", "text": "1"}])
     b = write(tmp_path / "b.jsonl", [{"id": "b", "text": "2", "split": "test"}])

@@ -222,6 +222,8 @@ def test_a_year_begins_a_split_by_dates(numtok: Shell) -> None:
     made = numtok(*command, "--split", "by=day,test=2020")
     counts = Store(Path("artifacts")).resolve(made.out.strip()).manifest.counts
     assert (counts["rows_train"], counts["rows_test"]) == (2, 2)
+    none = numtok(*command[1:], "--split", "by=day,test=2031")
+    assert (none.code, "no rows in 'test'" in none.err) == (0, True)
 
 
 def test_nested_columns_may_hold_any_value(numtok: Shell) -> None:

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from numtok.errors import UsageError
@@ -119,6 +119,23 @@ class SplitRule:
         if self.by is not None:
             return {"by": self.by, "starts": dict(self.starts)}
         return {"shares": dict(self.shares), "seed": self.seed}
+
+    def empty_note(self, filled: Collection[str]) -> str | None:
+        """Return a note on the splits of the rule that are not among ``filled``, those with rows;
+        None if all are.
+
+        >>> SplitRule.parse("by=yaer,test=2021").empty_note(["train"])
+        "--split puts no rows in 'test'. Check the name and the values of 'yaer'"
+        """
+        empty = [name for name in (*self.shares, *self.starts) if name not in filled]
+        if not empty:
+            return None
+        remedy = (
+            "Use a larger fraction or more rows"
+            if self.by is None
+            else f"Check the name and the values of {self.by!r}"
+        )
+        return f"--split puts no rows in {', '.join(map(repr, empty))}. {remedy}"
 
     def split_of(self, key: str) -> str:
         """Return the split of rows with this key. Raises UsageError if the rule uses a group."""

@@ -97,6 +97,8 @@ def run(
     notes += records.skipped.notes(usable.skipped, int(kept.sum()))
     other = {*template.targets, *template.fields, *config.drop}
     splits = np.array(splits_of(records, rule, other), object)
+    if rule is not None and (note := rule.empty_note(set(splits[kept]))):
+        notes.append(note)
     content = files.read_bytes(Path(path), _LARGEST)
     settings = {
         "stage": "render",
