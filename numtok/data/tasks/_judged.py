@@ -114,7 +114,10 @@ class JudgedTask(TextTask):
         """
         numbers = without_repeats(rows, len(self.fields), int(tries / split.share) + 1, draw)
         if numbers is None:
-            raise self._too_few(split)
+            raise UsageError(
+                f"{spec_of(self)}: some texts have too few different numbers for the split "
+                f"{split.name!r}. Reduce --rows, or choose wider ranges"
+            )
         return numbers
 
     def _too_few(self, split: TaskSplit) -> UsageError:

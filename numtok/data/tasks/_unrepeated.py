@@ -148,6 +148,8 @@ def without_repeats(
         done = left[got]
         numbers[:, done] = tried.numbers[:, chosen[done]]
         left = left[~got]
+        if not len(done) and 2 * len(these) > _AT_ONCE:
+            return None  # as many candidates again would not be different
         if len(done) < len(left):
             tries *= 2
     return None if len(left) else numbers

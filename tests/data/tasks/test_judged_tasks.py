@@ -3,6 +3,7 @@ be guessed, and nothing comes twice."""
 
 import json
 import re
+import time
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
@@ -431,6 +432,13 @@ def test_few_different_rows_are_drawn_to_three_quarters_and_no_further(tmp_path:
         "has 1,560 different rows, of which about 75% can be sampled: too few for 1,200 in the "
         "split 'train', which has 1 of them. Reduce --rows, or choose wider ranges"
     )
+
+
+def test_texts_with_too_few_numbers_are_soon_told(says: Says) -> None:
+    started = time.process_time()
+    with says.raises(UsageError, "multipliers=1", "too few different numbers", "'test'"):
+        rows("measurement,multipliers=1", TaskSplit("test", 80, 0, SHARES // 5))
+    assert time.process_time() - started < 30  # 200 rounds of 4 million candidates take minutes
 
 
 def test_possible_counts_every_row(tmp_path: Path) -> None:
