@@ -1,7 +1,7 @@
 """One-line messages about invalid command lines."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -80,9 +80,13 @@ def unknown_kind(command: str, words: Sequence[str], error: UsageError) -> Usage
     return UsageError(f"{error}. Put the probe before the model: `numtok probe {form}`")
 
 
-def usage_message(error: Any) -> str | None:
+def usage_message(error: Any, described: Callable[[], str]) -> str | None:
     """Return the message for an exception from typer, or None for any other exception. The message
-    is empty if the help was shown."""
+    is empty if the help was shown.
+
+    described
+        Returns the command whose help lists the options of the command that was called.
+    """
     if not hasattr(error, "format_message"):
         return None
     message = str(error.format_message()).strip().rstrip(".")
@@ -92,9 +96,10 @@ def usage_message(error: Any) -> str | None:
         return str(unknown("command", message.split("'")[1], commands))
     if not message:
         return ""
-    path = getattr(context, "command_path", None) or "numtok"
     problem, advice = _problem(error, context, message)
     if not advice or advice.endswith("?"):
+        is_global = context is not None and context.parent is None
+        path = "numtok" if is_global else described()
         advice = f"{advice} See `{path} --help`".lstrip()
     return f"{problem}. {advice}"
 

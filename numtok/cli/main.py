@@ -318,7 +318,7 @@ def _run() -> int:
     except BrokenPipeError:
         raise
     except Exception as error:
-        return _failed(error)
+        return _failed(error, words)
     finally:
         setting_names.on_renamed = None
     code = code if isinstance(code, int) else 0
@@ -340,8 +340,9 @@ def _help_of_parts(called: str, words: Sequence[str]) -> bool:
     return bool(parts)
 
 
-def _failed(error: Exception) -> int:
-    """Report an exception of Python or of a library, and return the exit code."""
+def _failed(error: Exception, words: Sequence[str]) -> int:
+    """Report an exception of Python or of a library, and return the exit code. ``words`` are the
+    command and what follows it."""
     if is_out_of_memory(error):
         what = shorten(f"{type(error).__name__}: {error}", 60, placeholder=" ...")
         return _refused(TrainingFailed(f"out of memory ({what}). Use less data or a smaller model"))
@@ -351,13 +352,21 @@ def _failed(error: Exception) -> int:
         return StoreError.exit_code
     if (fault := fault_of(error)) is not None:
         return _refused(fault)
-    if (line := usage_message(error)) is None:
+    if (line := usage_message(error, partial(_described, words))) is None:
         traceback.print_exc()
         _complain("this is a bug. Please report it with the lines above")
         return 70
     if line:
         _complain(line)
     return 2
+
+
+def _described(words: Sequence[str]) -> str:
+    """Return the command whose ``--help`` lists the options of the command in ``words``."""
+    if not words or words[0] not in _names():
+        return "numtok"
+    _, kind = _of_kind(_module(words[0]), words[0], "", words[1:])
+    return " ".join(["numtok", words[0], *([] if kind is None else [kind.name])])
 
 
 def _refused(error: NumtokError) -> int:
@@ -376,6 +385,8 @@ def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
 
     >>> _split(["encode", "a.jsonl", "--store", "here"])
     (['--store', 'here'], ['encode', 'a.jsonl'])
+
+    Without the value of ``--store`` there is no command, which would be taken for it.
     """
     end = arguments.index("--") if "--" in arguments else len(arguments)
     options: list[str] = []
@@ -383,7 +394,9 @@ def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
     words = iter(arguments[:end])
     for word in words:
         if word == "--store":
-            options += [word, *islice(words, 1)]
+            options += [word, *(value := list(islice(words, 1)))]
+            if not value:
+                return options, []
         elif word in ("-q", "--quiet") or word.startswith("--store="):
             options.append(word)
         else:  # before the command, all options are global

@@ -497,7 +497,12 @@ def test_a_usage_error_is_one_line_and_exit_2(numtok: Shell, says: Says) -> None
         ("ls --jsn", "--jsn. Did you mean --json?", "`numtok ls --help`"),
         ("show", "REF is missing", "`numtok show --help`"),
         ("gen arithmetic --rows 1e5", "--rows ", "an integer", "'1e5'", "Write 100000"),
-        ("ls --format", "--format needs a value", "`numtok --help`"),
+        ("ls --format", "--format needs a value", "`numtok ls --help`"),
+        ("--bogus ls", "unknown option --bogus", "`numtok --help`"),
+        ("ls --store", "--store needs a value", "`numtok --help`"),
+        ("gen rooms --longset 3", "--longset", "--longest?", "`numtok gen rooms --help`"),
+        ("gen rooms,longest=3 --seed", "--seed needs a value", "`numtok gen rooms --help`"),
+        ("fetch uci", "--set is missing", "`numtok fetch uci --help`"),
     ):
         with case(words):
             ran = numtok(*words.split())
