@@ -386,7 +386,7 @@ def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
     >>> _split(["encode", "a.jsonl", "--store", "here"])
     (['--store', 'here'], ['encode', 'a.jsonl'])
 
-    Without the value of ``--store`` there is no command, which would be taken for it.
+    If ``--store`` lacks its value, the words are left out: the command would become the value.
     """
     end = arguments.index("--") if "--" in arguments else len(arguments)
     options: list[str] = []
