@@ -145,7 +145,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     if task.possible is not None and task.possible < samples:
         raise UsageError(
             f"{spec_of(task)} has only {task.possible:,} different rows (--rows is "
-            f"{samples:,}). Use fewer samples, or settings with more rows"
+            f"{samples:,}). Reduce --rows, or use settings with more rows"
         )
     kind = TABLE if isinstance(task, TableTask) else DATA
     source = _source(config, task, store)
@@ -267,8 +267,8 @@ def split_rows(text: str, samples: int) -> list[TaskSplit]:
         begin = end
     if empty := [split.name for split in splits if not split.rows]:
         raise UsageError(
-            f"--rows {samples} leaves no row for the split {empty[0]!r} of {text}. Use more "
-            "samples, or a larger fraction"
+            f"--rows {samples} leaves no row for the split {empty[0]!r} of {text}. Increase "
+            "--rows, or use a larger fraction"
         )
     return splits
 
