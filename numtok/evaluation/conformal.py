@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from numtok.arrays import Floats, Ints
+from numtok.arrays import Bools, Floats, Ints
 from numtok.reports import QUANTILES
 
 _TOLERANCE = 1e-9  # of sums of weights
@@ -70,6 +70,13 @@ class Forecasts:
             usable = np.isfinite(high - low)
         return Ends(np.where(usable, low, self.point), np.where(usable, high, self.point))
 
+    @property
+    def only_points(self) -> Bools:
+        """bool[n], True for rows without any quantile."""
+        if self.quantiles is None:
+            return np.ones(len(self.point), np.bool_)
+        return np.asarray(np.isnan(self.quantiles).all(axis=1))
+
 
 class Calibrated(NamedTuple):
     """Result of calibration at one level.
@@ -79,6 +86,9 @@ class Calibrated(NamedTuple):
         too wide, infinite if there are too few calibration rows.
     margin
         Margin for rows of an unknown stratum, computed from all rows.
+    residual
+        The same for rows of an unknown stratum without quantiles: a quantile of the absolute
+        residuals of all rows, in raw units.
     typical
         Median width of the predicted intervals of the calibration rows; 1 if it is zero.
     nonnegative
@@ -89,6 +99,7 @@ class Calibrated(NamedTuple):
     level: float
     margins: Mapping[Any, float]
     margin: float
+    residual: float
     typical: float
     nonnegative: Collection[Any] = ()
 
@@ -99,20 +110,20 @@ class Calibrated(NamedTuple):
         """
         low, high = predicted.interval(self.level)
         margins = np.array([self.margins.get(name, self.margin) for name in predicted.strata])
-        change = margins * scale(low, high, self.typical)
+        unknown = np.array([name not in self.margins for name in predicted.strata], np.bool_)
+        change = np.where(
+            unknown & predicted.only_points,
+            self.residual,
+            margins * scale(low, high, self.typical),
+        )
         # An interval narrowed to nothing is its middle.
         middle = low / 2 + high / 2
         low = np.minimum(low - change, np.where(change < 0, middle, np.inf))
         high = np.maximum(high + change, np.where(change < 0, middle, -np.inf))
         every = len(self.nonnegative) == len(self.margins)
-        clipped = np.array(
-            [
-                name in self.nonnegative if name in self.margins else every
-                for name in predicted.strata
-            ],
-            np.bool_,
-        )
-        least = np.where(clipped & np.isfinite(margins), 0.0, -np.inf)
+        known = np.array([name in self.nonnegative for name in predicted.strata], np.bool_)
+        clipped = np.where(unknown, every, known)
+        least = np.where(clipped & np.isfinite(change), 0.0, -np.inf)
         low, high = np.maximum(low, least), np.maximum(high, least)
         return Ends(np.minimum(low, predicted.point), np.maximum(high, predicted.point))
 
@@ -138,7 +149,10 @@ def calibrate(
     strata = {name: predicted.strata == name for name in set(predicted.strata.tolist())}
     margins = {name: quantile(scores[rows], units[rows], level) for name, rows in strata.items()}
     clipped = {name for name in nonnegative if name in strata and (truth[strata[name]] >= 0).all()}
-    return Calibrated(level, margins, quantile(scores, units, level), typical, clipped)
+    residual = quantile(np.abs(truth - predicted.point), units, level)
+    return Calibrated(
+        level, margins, quantile(scores, units, level), residual, typical, nonnegative=clipped
+    )
 
 
 def scale(low: Floats, high: Floats, typical: float) -> Floats:

@@ -371,7 +371,7 @@ class TextPredictor:
         self, samples: EncodedSplit, names: Sequence[str | None], options: Options, note: Note
     ) -> list[dict[str, Any]]:
         """Predict the numbers of all targets, whose names are None if unknown."""
-        named = [name or "number" for name in names]
+        named = [name or "" for name in names]
         samples = replace(samples, target_name=pa.array(named, pa.string()))
         predictor = Predictor(self.loaded, samples, options, calibrations=self.calibrations)
         predicted = predictor.run(lambda *_: None, note)
@@ -384,8 +384,12 @@ class TextPredictor:
             return numbers
         # A number without a name gets the interval of any target.
         strata = np.array([*names, None], object)[:-1]
+        quantiles = predicted.quantiles
+        if self.calibrations:  # intervals were calibrated with the spread of each target
+            unnamed = np.array([name is None for name in names], np.bool_)
+            quantiles = np.where(unnamed[:, None], np.nan, quantiles)
         ends = self.calibrated.intervals(
-            Forecasts(point=predicted.values, quantiles=predicted.quantiles, strata=strata)
+            Forecasts(point=predicted.values, quantiles=quantiles, strata=strata)
         )
         return [
             number | ({} if number["literal"] is None else {"interval": list(interval)})

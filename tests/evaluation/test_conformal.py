@@ -217,3 +217,21 @@ def test_intervals_are_clipped_only_where_no_value_is_negative() -> None:
     calibrated = calibrate(truth[1:51], both, np.arange(50), 0.9, nonnegative=["y"])
     low, _ = calibrated.intervals(forecasts(np.ones(3), strata=["y", "z", None]))
     assert (low >= 0).tolist() == [True, False, False]
+
+
+def test_rows_of_an_unknown_stratum_without_quantiles_are_covered() -> None:
+    """The spread of a target is not known for a number without a name, so its interval is made
+    of residuals, not of the scores of intervals with that spread."""
+    covered = []
+    for seed in range(1000):
+        random = np.random.default_rng(seed)
+        names = random.choice(["small", "large"], 100)
+        spread = np.where(names == "small", 1.0, 100.0)
+        truth = spread * random.normal(size=100)
+        known = forecasts(np.zeros(99), spread[:99], names[:99])
+        calibrated = calibrate(truth[:99], known, np.arange(99), 0.9)
+        new = Forecasts(
+            point=np.zeros(1), quantiles=np.full((1, 5), np.nan), strata=np.array([None], object)
+        )
+        covered.append(hits(calibrated, truth[99:], new)[0])
+    assert within(float(np.mean(covered)), len(covered), 0.9)

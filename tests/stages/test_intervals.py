@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 import shutil
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,16 @@ def test_a_text_model_of_several_targets_predicts_with_the_intervals_of_eval(
         for end in ("interval_low", "interval_high", "q05", "q95"):
             ours = float(found[int(row["id"])][f"{end}_{row['target']}"])
             assert ours == pytest.approx(row[end], rel=1e-4, abs=1e-3)
+    # A hole has no name, so nothing is known of its spread: residuals of both targets.
+    [line] = predict.run(
+        predict.Config(model.ref, text=("x: 3.00\nprice: [?]",), interval=0.9), store
+    )
+    [number] = json.loads(line)["predicted"]["numbers"]
+    calibrating = chain.predictions_of(store.resolve(f"{model.name}-calibration", {"report"}))
+    residuals = sorted(abs(row["truth"] - row["prediction"]) for row in calibrating)
+    rows_of_two = len(residuals) / 2
+    margin = residuals[math.ceil(2 * 0.9 * (rows_of_two + 1)) - 1]
+    assert number["interval"] == pytest.approx([0, number["value"] + margin], rel=1e-4)
 
 
 def test_the_calibration_split_is_neither_trained_on_nor_calibrated_itself(tmp_path: Path) -> None:
