@@ -73,7 +73,7 @@ class ColumnKind(NamedTuple):
         details = {
             "number": self._number_reason,
             "date": f"written as {self.date_format}",
-            "id": f"{values}: names rows, so consider --drop {self.name}",
+            "id": f"{values}: names rows",
             "constant": "the same value in every row",
             "empty": "no values",
         }
@@ -83,10 +83,16 @@ class ColumnKind(NamedTuple):
         return reason
 
     @property
+    def advice(self) -> str:
+        """What to do if the column is read, in words; empty if there is nothing to do."""
+        names_rows = self.kind == "id" or (self.kind == "number" and self.numbered)
+        return f"consider --drop {self.name}" if names_rows else ""
+
+    @property
     def _number_reason(self) -> str:
         parts = [self.notation.description] if self.notation and self.notation.description else []
         if self.numbered:
-            parts.append(f"may name rows: consider --drop {self.name}")
+            parts.append("may name rows")
         if self.rounded:
             parts.append("integers beyond 2^53 are rounded")
         return ", ".join(parts)

@@ -206,4 +206,5 @@ def _described(
             use = "read by all candidates"
         elif name in fields:
             use = "read by text models only"
-        yield f"{name or 'a column without a name'}: {column.kind}{reason}; {use}"
+        advice = f": {column.advice}" if column.advice and use.startswith("read") else ""
+        yield f"{name or 'a column without a name'}: {column.kind}{reason}; {use}{advice}"

@@ -376,6 +376,20 @@ def test_a_dry_run_trains_nothing_and_says_who_would_race(tmp_path: Path) -> Non
     assert "area" in told and "1.2" not in result.entered
 
 
+def test_only_a_column_that_is_read_is_said_to_be_better_dropped(tmp_path: Path) -> None:
+    lines = [f"{k},{k % 7},{k % 7 + k % 3}" for k in range(200)]
+    (tmp_path / "numbered.csv").write_text("\n".join(["key,a,y", *lines]))
+    path = str(tmp_path / "numbered.csv")
+    [read] = [each for each in _columns(tmp_path, path) if each.startswith("key")]
+    [dropped] = [each for each in _columns(tmp_path, path, drop=("key",)) if each.startswith("key")]
+    assert "may name rows" in read and "--drop key" in read
+    assert dropped == "key: number (may name rows); left out"
+
+
+def _columns(folder: Path, path: str, **options: Any) -> list[str]:
+    return list(raced(folder, path, target="y", dry_run=True, **options).columns)
+
+
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_a_dry_run_refuses_what_the_race_refuses_before_anything_is_encoded(
     tmp_path: Path, dry_run: bool
