@@ -26,6 +26,7 @@ from numtok.encoding.splits import learnt_values
 from numtok.errors import DataError
 from numtok.evaluation.devices import BatchSizer, Done, Note
 from numtok.evaluation.evaluation import EvaluatedSplit, ReportMetrics, TextEvaluation
+from numtok.evaluation.queries import unwritten
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores
 from numtok.metrics.base import Predictions
 from numtok.models.batches import Batches
@@ -197,7 +198,7 @@ class AnswerEvaluation(TextEvaluation):
                 decoded = (
                     self.codec.literals(tokens, starts, lengths, channel)
                     if self.codec.keeps_literals
-                    else map(repr, samples.numbers[numbers].tolist())
+                    else unwritten(samples.numbers[numbers])
                 )
                 literals = [
                     literal or substitute

@@ -30,7 +30,13 @@ from numtok.evaluation.evaluation import (
     quantile_columns,
 )
 from numtok.evaluation.predict import AUTOREGRESSIVE, Options, Predictor
-from numtok.evaluation.queries import Queries, decoded, number_names, target_names
+from numtok.evaluation.queries import (
+    Queries,
+    decoded,
+    number_names,
+    target_names,
+    unwritten,
+)
 from numtok.evaluation.report_files import TrainMeans
 from numtok.evaluation.rows import Rows
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores, number_baselines
@@ -157,17 +163,14 @@ class NumberEvaluation(TextEvaluation):
     def _truth_literals(self) -> list[str]:
         """Return the true numbers as written.
 
-        Numbers that are not targets are decoded from their tokens. If the scheme does not keep
-        literals, they are instead written as by Python's ``repr``, integers without a decimal
-        point.
+        Numbers that are not targets are decoded from their tokens, or written by
+        :func:`unwritten` if the scheme does not keep literals.
         """
         literals = self.samples.target_literal.to_pylist()
         if (self.asked.targets >= 0).all():
             return [literals[target] for target in self.asked.targets.tolist()]
         codec, samples, numbers = self.loaded.codec, self.samples, self.asked.numbers
-        substitutes = [
-            repr(value).removesuffix(".0") for value in samples.numbers[numbers].tolist()
-        ]
+        substitutes = unwritten(samples.numbers[numbers])
         if codec.keeps_literals:
             stored = decoded(codec, samples, numbers)
             for index in np.flatnonzero(stored.failures == Failure.NONE).tolist():

@@ -67,6 +67,16 @@ def decoded(codec: Codec, samples: EncodedSplit, numbers: Ints) -> DecodedNumber
     return codec.decode_numbers(local, lengths, channel, samples.in_answer[numbers])
 
 
+def unwritten(numbers: Floats) -> list[str]:
+    """Write numbers whose literals are not stored, as Python's ``repr`` does, but integers without
+    a decimal point.
+
+    >>> unwritten(np.array([10.0, -0.5]))
+    ['10', '-0.5']
+    """
+    return [repr(value).removesuffix(".0") for value in numbers.tolist()]
+
+
 def resolutions(samples: EncodedSplit) -> Floats:
     """Return the resolution of each number, float64[n]: the value of one unit in its last written
     digit.

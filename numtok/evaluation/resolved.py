@@ -29,7 +29,7 @@ from numtok.training.device import check_compiler, device_of
 from numtok.training.model_files import read_model, read_regressor
 from numtok.training.model_json import TableModelFile, TextModelFile
 
-TEXTS_REVISION, TABLES_REVISION = 15, 8
+TEXTS_REVISION, TABLES_REVISION = 16, 8
 
 
 @dataclass(frozen=True, kw_only=True)

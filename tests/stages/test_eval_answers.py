@@ -73,6 +73,24 @@ def test_values_in_float32_can_say_every_short_answer(store: Store, scheme: str)
     assert told.baselines["quantization"]["answer-exact-match"].value == 1
 
 
+@pytest.mark.parametrize("scheme", ["digits", "p1000", "xval"])
+def test_integers_in_answers_stay_integers_if_they_are_no_targets(
+    store: Store, tmp_path: Path, scheme: str
+) -> None:
+    """Otherwise schemes without a notation would have other answers, of further digits."""
+    rows = [
+        {"id": str(k), "text": f"{k} + 7 = {k + 7} or {k / 2}", "answer_start": len(f"{k} + 7 = ")}
+        for k in range(1, 40, 2)
+    ]
+    jsonl(tmp_path / "rows.jsonl", rows)
+    data = encoded(store, tmp_path / "rows.jsonl", scheme=scheme, split="test=0.3")
+    found = predictions_of(evaluated(store, trained(store, data), data))
+    assert found
+    for row in found:
+        k = int(row["id"])
+        assert row["answer"] == f"{k + 7} or {k / 2}"
+
+
 def test_texts_are_those_of_the_tokens_written(store: Store) -> None:
     data = encoded(store, "data/sums", scheme="digits")
     artifact = trained(store, data, steps=150)

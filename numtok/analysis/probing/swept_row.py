@@ -12,6 +12,7 @@ from numtok.encoding.codec import Codec
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.schemes.base import LOSSES
 from numtok.errors import UsageError, unknown
+from numtok.evaluation.queries import unwritten
 from numtok.numerals.column import Numerals
 from numtok.registry import spec_of
 
@@ -107,9 +108,7 @@ def written_alike(
         tokens = samples.tokens[samples.token_rows[row] : samples.token_rows[row + 1]]
         starts, lengths = samples.number_start[among], samples.number_length[among]
         if "." not in codec.literals(tokens.astype(np.uint32), starts, lengths)[number]:
-            return Numerals.of_literals(
-                [repr(value).removesuffix(".0") for value in values.tolist()]
-            )
+            return Numerals.of_literals(unwritten(values))
     return Numerals(values)
 
 
