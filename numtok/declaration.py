@@ -403,7 +403,19 @@ CheckApplies = Callable[[str, str], None]
 
 def no_options(of: str, description: str) -> None:
     """Accept all settings. This is the default :data:`CheckApplies` of stages; the command line
-    passes its own."""
+    and the Python functions pass their own."""
+
+
+def check_applies(settings: Any) -> CheckApplies:
+    """Return a check that rejects settings for other data, unless they are at their defaults."""
+
+    def check(of: str, description: str) -> None:
+        declared = settings_in(type(settings))
+        refuse(
+            settings, {key for key in declared if declared[key].of not in (None, of)}, description
+        )
+
+    return check
 
 
 def refuse(settings: Any, names: Collection[str], data: str) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from numtok.cli.output.printing import Format
 from numtok.cli.output.progress import Bar, Count
 from numtok.data.tables.file import FORMATS, parsed, read_file
+from numtok.declaration import check_applies
 from numtok.errors import UsageError
 from numtok.library.arguments import as_arguments, described, open_store, settings_of
 from numtok.library.frames import frame_named, frames_as_files
@@ -210,7 +211,8 @@ def train(config: TrainConfig, store: Store, quiet: bool) -> Any:
     if config.target is not None:
         config = replace(config, data=table_of(config.data, config.target, store).ref)
     with TrainingBar(quiet) as progress:
-        return stored(run(config, store, progress).artifact, store.root)
+        trained = run(config, store, progress, check_applies(config))
+    return stored(trained.artifact, store.root)
 
 
 @_command
@@ -235,7 +237,8 @@ def eval(config: EvalConfig, store: Store, quiet: bool) -> Any:
             "against is not available in numtok.eval. Use numtok.compare(report, against=...)"
         )
     with Count(quiet) as progress:
-        return stored(run(config, store, progress).artifact, store.root)
+        report = run(config, store, progress, check_applies(config))
+    return stored(report.artifact, store.root)
 
 
 @_command
@@ -259,7 +262,7 @@ def predict(config: PredictConfig, store: Store, quiet: bool) -> Any:
     if config.baseline is None:
         from numtok.stages.predict import run
 
-        lines = run(config, store)
+        lines = run(config, store, check_applies(config))
     else:
         from numtok.sweeps import baseline_rows
 

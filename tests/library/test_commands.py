@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import polars as pl
 import pytest
 
 import numtok
@@ -234,6 +235,28 @@ def test_a_loaded_model_answers_texts(world: World) -> None:
             model.predict(wrong)
     with pytest.raises(UsageError, match="unknown setting 'points'"):
         model.predict(["[?]"], points="mean")
+
+
+@pytest.mark.integration
+def test_settings_of_other_data_are_rejected_as_on_the_command_line(world: World) -> None:
+    store = world.store.root
+    artifact = world.by_chance(world.encoded("p1000"), "mlm", text=-20.0)
+    model = numtok.load(artifact.ref, store=store)
+    frame = {"x": [1.0, 2.0, 3.0, 4.0] * 8, "y": [2.0, 4.0, 6.0, 8.0] * 8}
+    table = numtok.table(pl.DataFrame(frame), target="y", split="test=0.2", store=store)
+    with pytest.raises(UsageError, match=r"^steps does not apply to a table"):
+        numtok.train(table, steps=1000)
+    with pytest.raises(UsageError, match=r"^epochs does not apply to encoded data"):
+        numtok.train(world.encoded("p1000").ref, epochs=3, store=store)
+    with pytest.raises(UsageError, match=r"^top_k does not apply"):
+        numtok.eval(model, top_k=3)
+    with pytest.raises(UsageError, match=r"^fold does not apply to a model of texts"):
+        numtok.predict(model, text=["[?]"], fold=1)
+    with pytest.raises(UsageError, match=r"^fold does not apply to a model of texts"):
+        model.predict(["[?]"], fold=1)
+    trained = numtok.train(table, epochs=1, patience=5)  # a default may be repeated
+    with pytest.raises(UsageError, match=r"^fields does not apply"):
+        numtok.eval(trained, fields="yes")
 
 
 def test_a_report_is_figures_and_predictions(tmp_path: Path) -> None:
