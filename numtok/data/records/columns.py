@@ -84,7 +84,7 @@ class ColumnKind(NamedTuple):
 
     @property
     def advice(self) -> str:
-        """What to do if the column is read, in words; empty if there is nothing to do."""
+        """Advice for a column that is read, in words; can be empty."""
         names_rows = self.kind == "id" or (self.kind == "number" and self.numbered)
         return f"consider --drop {self.name}" if names_rows else ""
 
