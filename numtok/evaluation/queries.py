@@ -68,8 +68,9 @@ def decoded(codec: Codec, samples: EncodedSplit, numbers: Ints) -> DecodedNumber
 
 
 def unwritten(numbers: Floats) -> list[str]:
-    """Write numbers whose literals are not stored, as Python's ``repr`` does, but integers without
-    a decimal point.
+    """Write numbers, float64[n], whose literals are not stored.
+
+    Each is written as by Python's ``repr``, but integers without a decimal point.
 
     >>> unwritten(np.array([10.0, -0.5]))
     ['10', '-0.5']
