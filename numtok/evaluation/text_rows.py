@@ -435,10 +435,10 @@ class TextPredictor:
         encoded = codec.encode(data, spans, self._marks(rows, data, pieces, answers))
         lost = np.isin(encoded.outcomes, LOSSES)
         lost[targets] = False
-        if note is not None and lost.any():
+        if note is not None and (count := int(lost.sum())):
             note(
-                f"{int(lost.sum()):,} numbers in rows from {rows[0].where} on cannot be "
-                f"represented in {spec_of(codec.scheme)} and were replaced by the nearest number"
+                f"{spec_of(codec.scheme)} cannot represent {count:,} number{'s' * (count > 1)} in "
+                f"rows from {rows[0].where} on. The nearest number is used instead"
             )
         samples = rows_of(encoded, targets)
         check_reads(self.loaded, samples, rows[int(samples.lengths.argmax())].where)

@@ -147,7 +147,7 @@ def run(
     target
         The only target, if the rows are rendered records, whose answers are the targets.
     only_target
-        Whether notes are limited to whole rows and the target.
+        True to limit notes to whole rows and the target.
 
     Raises UsageError, DataError (naming file, line and problem) and StoreError.
     """

@@ -217,7 +217,7 @@ def test_a_pipe_is_read_as_a_file_is(world: World, tmp_path: Path) -> None:
 
 def test_numbers_out_of_range_are_told(world: World, says: Says) -> None:
     texts = [f"3 + {HOLE} = 7", f"1e80 + {HOLE} = 2e90"]
-    told = f"2 numbers in rows from '3 + {HOLE} = 7' on cannot be represented in p1000"
+    told = f"p1000 cannot represent 2 numbers in rows from '3 + {HOLE} = 7' on"
     for scheme, objective in (("p1000", "mlm"), ("p1000", "ar")):
         model = world.by_chance(world.encoded(scheme), objective, text=-20.0)
         rows, notes = map(Query.of_text, texts), list[str]()
@@ -233,7 +233,7 @@ def test_numbers_out_of_range_are_told(world: World, says: Says) -> None:
             == 2
         )
         [note] = notes
-        says(note, told, "the nearest")
+        says(note, told, "nearest number")
 
 
 # --- the command -------------------------------------------------------------------------------
