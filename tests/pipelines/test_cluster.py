@@ -141,6 +141,9 @@ def test_ray_starts_on_all_nodes_of_a_job(call: Call, tmp_path: Path) -> None:
     srun = '#!/bin/bash\necho "srun $*" >> calls\nexec sleep 60\n'
     commands = {"ray": FAKE_RAY, "srun": srun, "numtok": RECORD}
     commands["sleep"] = '#!/bin/bash\nexec /bin/sleep "$(( $1 > 9 ? $1 : 0 ))"\n'  # looks are quick
+    # The script ends its other nodes with its command, which may be before they write their line.
+    started_all = "until grep -q ^srun calls; do /bin/sleep 0.01; done\n"
+    commands["numtok"] = RECORD.replace("echo", f"{started_all}echo", 1)
     done = call(RAY, "sweep", "a b.toml", commands=commands, **JOB)
     assert done.returncode == 0, done.stderr
     share = "--num-cpus 8 --disable-usage-stats --block --num-gpus 4"

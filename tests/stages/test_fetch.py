@@ -363,10 +363,10 @@ def test_the_command_prints_refs_and_notes(numtok: Shell, tmp_path: Path) -> Non
 def test_what_cannot_be_fetched_is_told_in_one_line(numtok: Shell, says: Says) -> None:
     for arguments, *parts in (
         ("uzi", "'uzi'", "Did you mean 'uci'?", *SOURCES.names()),
-        ("uci", "--set is missing", "`numtok fetch --help`"),
+        ("uci", "--set is missing", "`numtok fetch uci --help`"),
         ("uci --set airfoli", "'airfoli'", "Did you mean 'airfoil'?"),
         ("uci --set yacht,", "unknown set ''", "yacht", "all"),
-        ("uci --set yacht --task 3", "--task", "`numtok fetch --help`"),
+        ("uci --set yacht --task 3", "--task", "`numtok fetch uci --help`"),
         ("uci --set yacht --dry-run", "--dry-run", "Remove --dry-run"),
         ("uci --set yacht --from nowhere", "--from nowhere", "omit --from"),
         ("uci --set all --name one", "--name one", "25 tables", "Remove --name"),

@@ -159,7 +159,7 @@ def test_what_cannot_be_drawn_is_one_line(numtok: Shell, folder: Path, says: Say
         ("bar p10-10", 2, "figure 'bar'. Did you mean 'bars'?"),
         ("truth p10-11", 2, "p10-11"),
         ("truth sine", 2, "expected a report, but 'sine' is a table"),
-        ("truth p10-10 --x rows", 2, "unknown option --x. See `numtok figure --help`"),
+        ("truth p10-10 --x rows", 2, "unknown option --x. See `numtok figure truth --help`"),
         (
             "truth p10-10 --scale loglog",
             2,

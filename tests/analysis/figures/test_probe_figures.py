@@ -314,7 +314,7 @@ def test_the_command_draws_them_all_and_the_same_bytes_again(
     numtok("figure", *shlex.split(words), "--out", "a.svg")
     assert (tmp_path / "a.svg").read_bytes() == before
     ran = numtok("figure", "vary", "swept", "--seen", "--out", "a.svg")
-    says(ran.err, "numtok: unknown option --seen", "`numtok figure --help`")
+    says(ran.err, "numtok: unknown option --seen", "`numtok figure vary --help`")
     assert numtok("figure", "error", "report", "--target", "no", "--out", "a.svg").code == 2
 
 

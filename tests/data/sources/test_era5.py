@@ -1078,7 +1078,7 @@ def test_public_stores_are_known_by_name() -> None:
         ("--from nowhere", ["--from nowhere", "not found", "arco, weatherbench2"]),
         ("--from s3://bucket/a.zarr", ["--from", "s3://bucket/a.zarr", "gs://"]),
         ("--missing fill", ["--missing", "refuse or drop", "'fill'"]),
-        ("--set airfoil", ["unknown option --set", "`numtok fetch --help`"]),
+        ("--set airfoil", ["unknown option --set", "`numtok fetch era5 --help`"]),
     ],
 )
 def test_what_cannot_be_fetched_is_told_in_one_line(

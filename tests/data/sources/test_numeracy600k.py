@@ -315,7 +315,7 @@ WRONG = [
     ("--from .", ["--from .", f"no {STEM}.json or {STEM}.zip", "Name the file"]),
     ("--split test=2", ["--split 'test=2'", "between 0 and 1", "test=0.1,seed=3"]),
     ("--dry-run", ["--dry-run", "Remove --dry-run"]),
-    ("--area 1,2,3,4", ["unknown option --area", "`numtok fetch --help`"]),
+    ("--area 1,2,3,4", ["unknown option --area", "`numtok fetch numeracy600k --help`"]),
 ]
 
 
