@@ -29,7 +29,7 @@ _METHODS = {  # of intervals, and how a table names them
 }
 _COMPARED = ("exact-match", "median-relative-error", "r2")
 _FAIR = sorted(path.stem for path in (RESULTS / "fair-comparison").glob("*.csv"))
-_TEXTS = ("artworks",)  # sets of the fair comparison with fewer encodings
+_TEXTS = ("artworks", "computers", "molecules")  # sets of the fair comparison with fewer encodings
 _ORACLES = ("quantization", "nearest")  # not baselines: they know the true value
 _INTERVAL = ("figure", "low", "high")
 _SKILL = ("skill", "skill_low", "skill_high")

@@ -322,7 +322,7 @@ WRONG: tuple[tuple[str, *tuple[str, ...]], ...] = (
     ("arithmetic --split a=0.6,b=0.6", "'a=0.6,b=0.6'", "add up to 1 (got 1.2)", "Without train"),
     ("arithmetic --split train=0.6,b=0.3", "'train=0.6,b=0.3'", "add up to 1 (got 0.9)", "train"),
     ("arithmetic --rows 5", "--rows 5", "split 'test'", "Increase --rows"),
-    ("arithmetic --kind product --digits 1 --rows 1000000", "only 81", "1,000,000", "Reduce --rows"),
+    ("arithmetic --kind product --digits 1 --rows 1000000", "only 81", "1,000,000", "Reduce"),
     ("arithmetic --kind product --digits 1 --rows 81 --split test=0.9",
      "81 different", "9 in the split 'train'", "--rows"),
 )  # fmt: skip
