@@ -91,8 +91,8 @@ def _short_versions(artifacts: "Sequence[Artifact]") -> dict[str, str]:
 
 
 def _matches(artifact: "Artifact", patterns: list[str]) -> bool:
-    """Return whether a pattern is the artifact's kind or a REF of it; a REF may end within the
-    version, as in the table."""
+    """Return whether a pattern matches the artifact's kind or one of its REFs. A version may be cut
+    short, as in the table."""
     from numtok.store.store import VERSION_START
 
     kind, name = artifact.kind, artifact.name

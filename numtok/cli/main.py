@@ -386,7 +386,8 @@ def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
     >>> _split(["encode", "a.jsonl", "--store", "here"])
     (['--store', 'here'], ['encode', 'a.jsonl'])
 
-    If ``--store`` lacks its value, the words are left out: the command would become the value.
+    If ``--store`` lacks its value, no other words are returned, because typer would take the
+    command for the value.
     """
     end = arguments.index("--") if "--" in arguments else len(arguments)
     options: list[str] = []
@@ -394,7 +395,8 @@ def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
     words = iter(arguments[:end])
     for word in words:
         if word == "--store":
-            options += [word, *(value := list(islice(words, 1)))]
+            value = list(islice(words, 1))
+            options += [word, *value]
             if not value:
                 return options, []
         elif word in ("-q", "--quiet") or word.startswith("--store="):

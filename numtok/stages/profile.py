@@ -257,7 +257,7 @@ def _profile(
     def tried_with(scheme: Scheme, normalize: str | None = None) -> SchemeLosses:
         parts = [moments]
         if normalize is not None and splits_answers(NORMALIZERS.build(normalize)):
-            parts = [counts.others, *counts.targets.values()]
+            parts = [counts.others, *counts.targets.values()]  # rows of a single target
         return losses(scheme, counts.tallies, names, trial, parts, normalize=normalize)
 
     tried = [tried_with(scheme) for scheme in _sized(schemes, fields.values()) if numbers]
