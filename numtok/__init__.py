@@ -27,6 +27,7 @@ declaration.py     declaration of settings, for commands and registered parts
 documents.py       safe reading of small TOML and JSON files from the user
 errors.py          errors that users can cause: one class per kind, each with its exit code
 files.py           all file operations, behind one object that tests can replace
+interrupts.py      a context in which interrupts are blocked
 kernels.py         compiled functions: how they are declared, loaded and called
 kernel_numba.py    compilation of a kernel with numba, to object code that runs without it
 kernel_files.py    files of compiled kernels

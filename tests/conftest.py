@@ -1,8 +1,9 @@
-"""How hypothesis runs (the same examples each time), the disk, and folders of plugins."""
+"""How hypothesis runs (the same examples each time), the disk, signals, and folders of plugins."""
 
 import gc
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,6 +57,19 @@ def _no_waiting_for_the_disk() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda fd: None)
         yield
+
+
+@pytest.fixture(autouse=True)
+def _no_signal_is_left_blocked_or_handled() -> Iterator[None]:
+    """Otherwise a later test fails, and nothing shows which one was the cause."""
+
+    def state() -> list[object]:
+        handlers = map(signal.getsignal, (signal.SIGINT, signal.SIGTERM, signal.SIGALRM))
+        return [signal.pthread_sigmask(signal.SIG_BLOCK, ()), *handlers]
+
+    before = state()
+    yield
+    assert state() == before
 
 
 @pytest.fixture

@@ -21,7 +21,16 @@ from tests.imports import ROOT, Source, cycle, edges, parsed, tree
 
 GROUND = (
     *("arrays", "config", "contracts", "declaration", "documents", "errors"),
-    *("files", "kernel_numba", "kernel_files", "kernel_types", "kernels", "machine", "names"),
+    *(
+        "files",
+        "interrupts",
+        "kernel_numba",
+        "kernel_files",
+        "kernel_types",
+        "kernels",
+        "machine",
+        "names",
+    ),
     *("part_class", "plugins", "registry", "reports"),
     *("row", "seeds", "setting_names", "setting_values", "stored_json", "version"),
 )

@@ -7,8 +7,14 @@ from types import FrameType
 
 # Code that an exception must not interrupt. An import may treat any exception as a missing optional
 # dependency, and Python drops exceptions in its import locks: the signal would be lost. A worker
-# interrupted while it starts prints a traceback, or makes others wait for it.
-_UNDISTURBED = {"importlib._bootstrap", "concurrent.futures.process", "threading.Thread.start"}
+# interrupted while it starts prints a traceback, or makes others wait for it. Interrupts that stay
+# blocked are lost to all processes started later.
+_UNDISTURBED = {
+    "importlib._bootstrap",
+    "concurrent.futures.process",
+    "threading.Thread.start",
+    "numtok.interrupts",
+}
 # Modules that pass work to a thread and wait for it. An exception during the wait does no harm.
 # Before or after it, a lock stays closed, so that ending the thread hangs, or work is orphaned.
 _HANDING_OVER = {"concurrent.futures._base", "zarr.core.sync"}

@@ -30,7 +30,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numtok import __version__, cli
+from numtok import __version__, cli, interrupts
 from numtok.cli.output import printing
 from numtok.cli.output.printing import Sheet, print_parts, print_table
 from numtok.errors import needing
@@ -666,6 +666,44 @@ def test_a_worker_is_started_whole_before_a_signal_ends_the_run(
     signaled(works)
     assert whole
     assert not any(psutil.pid_exists(worker) for worker in whole)
+
+
+def test_a_signal_leaves_no_interrupts_blocked(signaled: Signaled) -> None:
+    """Processes that are started later would inherit the block. At every line of code in turn."""
+    of_module = interrupts.BlockedInterrupts.__enter__.__code__.co_filename
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ()), sys.gettrace()
+    lines, at = 1, 0
+
+    def works(store: Store) -> None:
+        nonlocal lines
+        lines = 0
+
+        def counted(frame: FrameType, event: str, argument: object) -> Any:
+            nonlocal lines
+            if frame.f_code.co_filename != of_module:
+                return None
+            lines += 1
+            if lines == at:
+                os.kill(os.getpid(), signaled.number)
+            return counted
+
+        sys.settrace(counted)
+        with interrupts.BlockedInterrupts():
+            pass
+        sys.settrace(before[1])
+        if at > lines:
+            os.kill(os.getpid(), signaled.number)
+        time.sleep(60)
+
+    while at <= lines:
+        at += 1
+        try:
+            signaled(works)
+        finally:
+            sys.settrace(before[1])
+            mask = signal.pthread_sigmask(signal.SIG_SETMASK, before[0])
+        assert mask == before[0], at
+    assert at > 10
 
 
 def test_a_signal_waits_until_work_is_handed_over_to_a_thread(signaled: Signaled) -> None:

@@ -5,10 +5,6 @@ G = 1, and the star has mass 1 and starts at rest at the origin, so a circular o
 takes 2 pi. All bodies move in the same plane.
 """
 
-import signal
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from ctypes import byref, c_double
 from math import cos, sin, sqrt
 from typing import Any, NamedTuple
@@ -17,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok.errors import needing
+from numtok.interrupts import BlockedInterrupts
 
 _INTERRUPTED = 6  # REB_STATUS_SIGINT
 # Planets closer than this have collided: even Earth-sized ones are larger. Otherwise IAS15 would
@@ -86,7 +83,9 @@ def positions(system: PlanetarySystem) -> NDArray[np.float64] | None:
     integrate, handle, status = clibrebound.reb_simulation_integrate, byref(simulated), 0
     planets = [simulated.particles[k] for k in range(1, len(system.masses) + 1)]
     coordinates = [coordinate for planet in planets for coordinate in (planet.x, planet.y)]
-    with _own_interrupts():
+    # Each integration installs its own SIGINT handler and does not remove it: later interrupts
+    # would be lost, and a worker that ignores interrupts would be ended by one.
+    with BlockedInterrupts():
         for k in range(1, system.points):
             # Like simulated.integrate, which is slower because it checks for messages.
             if status := integrate(handle, c_double(k * system.step)):
@@ -114,21 +113,3 @@ def come_close(system: PlanetarySystem, path: NDArray[np.float64]) -> bool:
             if np.einsum("td,td->t", apart, apart).min() < radius**2:
                 return True
     return False
-
-
-@contextmanager
-def _own_interrupts() -> Iterator[None]:
-    """Block interrupts within the context, and restore their handler afterwards.
-
-    Each integration installs its own SIGINT handler and does not remove it. Later interrupts would
-    be lost, and a worker that ignores interrupts would be ended by one.
-    """
-    is_main = threading.current_thread() is threading.main_thread()  # others cannot set handlers
-    handler = signal.getsignal(signal.SIGINT)
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        if is_main and handler is not None:
-            signal.signal(signal.SIGINT, handler)
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from numtok.errors import NumtokError, StoreError
+from numtok.interrupts import BlockedInterrupts
 from numtok.plugins import add_plugin_folders, plugin_folders
 from numtok.registry import import_plugins_from_everywhere
 from numtok.store.engines.workers import AGAIN, Result, Unit, completed, ordered, worked
@@ -59,7 +60,7 @@ class Workers:
         if (few := min(self.count, units)) > 1:
             pool = self._processes(pickle.dumps(soon))
             for _ in range(few):
-                with _holding_interrupts(), suppress(BrokenProcessPool):  # reported by the work
+                with BlockedInterrupts(), suppress(BrokenProcessPool):  # reported by the work
                     pool.submit(_nothing)
 
     def run(self, work: Callable[[Unit], Result], units: Sequence[Unit]) -> Iterator[Result]:
@@ -132,7 +133,7 @@ class Workers:
 
     def _submitted(self, work: bytes, unit: Any) -> Future[Any]:
         assert self._pool is not None
-        with _holding_interrupts():
+        with BlockedInterrupts():  # workers that start would print tracebacks of their imports
             return self._pool.submit(_do, work, unit)
 
     def __enter__(self) -> Self:
@@ -151,17 +152,6 @@ class Workers:
         self._pool, self._known = None, b""
         for process in processes:  # in case the thread was not started yet
             process.join()
-
-
-@contextmanager
-def _holding_interrupts() -> Iterator[None]:
-    """Block interrupts while workers start, because they would print tracebacks of their
-    imports."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _start(plugins: tuple[Path, ...], first: bytes, gpus: "SimpleQueue[str] | None" = None) -> None:
