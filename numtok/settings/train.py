@@ -226,10 +226,6 @@ class Config(CommandSettings):
                 f"--{given[0]} and --{given[1]} cannot be combined. "
                 "Choose one of --steps, --tokens and --minutes"
             )
-        if self.curriculum is not None and self.steps is None:
-            raise UsageError(
-                "--curriculum divides the steps of a run among its phases. Set --steps as well"
-            )
         if self.accumulate > self.batch:
             raise self.error("accumulate", f"must be from 1 to --batch, {self.batch}")
 

@@ -231,7 +231,7 @@ def resolve_texts(
     embedder = EMBEDDERS.build(config.embedder or defaults["embedder"])
     head = _head(config.head, defaults["head"], codec, objective)
     places = _places(config.places, init)
-    curriculum = None if config.curriculum is None else Curriculum.read(Path(config.curriculum))
+    curriculum = _curriculum(config)
     recipe = _recipe(config, preset, embedder, curriculum)
     config = replace(
         config,
@@ -310,6 +310,14 @@ def _precision(chosen: str, device: torch.device) -> str:
         return chosen
     able = device.type == "cuda" and torch.cuda.is_bf16_supported()
     return "bfloat16" if able else "float32"
+
+
+def _curriculum(config: Config) -> Curriculum | None:
+    if config.curriculum is None:
+        return None
+    if config.steps is None:
+        raise UsageError("--curriculum needs the number of steps to divide. Set --steps")
+    return Curriculum.read(Path(config.curriculum))
 
 
 def _recipe(

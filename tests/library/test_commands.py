@@ -246,6 +246,8 @@ def test_settings_of_other_data_are_rejected_as_on_the_command_line(world: World
     table = numtok.table(pl.DataFrame(frame), target="y", split="test=0.2", store=store)
     with pytest.raises(UsageError, match=r"^steps does not apply to a table"):
         numtok.train(table, steps=1000)
+    with pytest.raises(UsageError, match=r"^curriculum does not apply to a table"):
+        numtok.train(table, curriculum="phases.toml")
     with pytest.raises(UsageError, match=r"^epochs does not apply to encoded data"):
         numtok.train(world.encoded("p1000").ref, epochs=3, store=store)
     with pytest.raises(UsageError, match=r"^top_k does not apply"):

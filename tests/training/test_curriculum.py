@@ -11,7 +11,7 @@ import pytest
 from numtok.encoding.dataset import EncodedSplit
 from numtok.encoding.splits import read_split
 from numtok.errors import UsageError
-from numtok.stages.train import Config, run
+from numtok.stages.train import run
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.training.curriculum import Curriculum, CurriculumSampler, shares
@@ -260,9 +260,9 @@ def test_a_phase_without_a_step_is_refused_before_anything_is_begun(
         train_phases(store, tmp_path, OPERATORS.replace("[[phase]]", "[[phase]]\nlength = 1e-3", 1))
 
 
-def test_a_curriculum_divides_steps(says: Says) -> None:
+def test_a_curriculum_divides_steps(store: Store, tmp_path: Path, says: Says) -> None:
     with says.raises(UsageError, "--curriculum", "Set --steps"):
-        Config("data", curriculum="phases.toml", tokens=1000)
+        train_phases(store, tmp_path, steps=None, tokens=1000)
     with says.raises(UsageError, "--lr-end", "(got 0.002)", "--lr, 0.001"):
         Recipe(learning_rate=1e-3, final_rate=2e-3)
 
