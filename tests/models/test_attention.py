@@ -1,4 +1,4 @@
-"""The trunk: what each state may depend on, the cache, positions, sizes and operations."""
+"""The transformer: visible tokens, the cache, positions, sizes, and attention in parts."""
 
 import math
 from typing import Any, cast
@@ -27,7 +27,7 @@ SHAPE = Shape(layers=2, heads=2, width=16, context=32)
 
 
 def trunk(causal: bool, positions: str = "learned", dropout: float = 0.0) -> Transformer:
-    """Random weights, large enough that every token matters to every state it reaches."""
+    """Return random weights, large enough that every token matters to every state it reaches."""
     torch.manual_seed(0)
     made = Transformer(
         Shape(layers=2, heads=2, width=16, context=32, positions=positions, dropout=dropout), causal
@@ -74,7 +74,7 @@ def test_the_order_of_tokens_matters_where_positions_are_told(positions: str) ->
 def test_bfloat16_is_for_matrix_products_alone(
     positions: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Attention in bfloat16 takes many times as long on a CPU, so there it is not."""
+    """In bfloat16, attention takes many times as long on a CPU, so it stays in float32."""
     of, x = trunk(False, positions), embedded(3, 7)
     seen: list[torch.dtype] = []
     attend = F.scaled_dot_product_attention
@@ -104,7 +104,7 @@ def test_dropout_is_of_training_only() -> None:
 
 @torch.no_grad()
 def prompted(of: Transformer, x_BLD: Tensor, lengths: list[int], cache: Cache) -> Tensor:
-    """The states of the beginnings of rows, which the cache then holds."""
+    """Return the states of the first tokens of rows, which the cache then holds."""
     found = of.extend(x_BLD[:, : max(lengths)], cache)
     cache.rewind(torch.tensor(lengths), max(lengths))
     return found
@@ -112,7 +112,7 @@ def prompted(of: Transformer, x_BLD: Tensor, lengths: list[int], cache: Cache) -
 
 @torch.no_grad()
 def continued(of: Transformer, x_BLD: Tensor, lengths: list[int], cache: Cache) -> Tensor:
-    """The state of the token behind each row's ``lengths``."""
+    """Return the state of the token after each row's ``lengths``."""
     at = torch.tensor(lengths)
     found: Tensor = of.extend(x_BLD[torch.arange(len(at)), at][:, None], cache)[:, 0]
     return found
@@ -160,13 +160,13 @@ def test_a_cache_can_be_rewound_and_what_stood_behind_is_written_over() -> None:
 
 
 def test_rows_taken_from_a_cache_go_on_by_themselves() -> None:
-    """One of them twice, one not at all, in another order, and with room for one token more."""
+    """Take one row twice and one not at all, in another order, with room for one more token."""
     of, x, lengths, rows = trunk(True), embedded(3, 8), [5, 2, 7], [2, 0, 2]
     cache = Cache(of.shape, 3, 7, x)
     prompted(of, x, lengths, cache)
     taken = cache.take(torch.tensor(rows), 8)
     assert (taken.rows, taken.tokens, taken.length.tolist()) == (3, 8, [7, 5, 7])
-    for row in range(3):  # what becomes of the first cache does not matter
+    for row in range(3):  # later changes to the first cache have no effect
         cache.rewind(torch.tensor([1, 1, 1]), 1)
         continued(of, embedded(3, 8, seed=row + 5), [1, 1, 1], cache)
     whole = states(of, x)
@@ -181,7 +181,7 @@ def test_the_memory_of_a_cache_serves_the_next_one_where_it_is_enough() -> None:
     prompted(of, x, [12, 12, 12, 12], large)
 
     def memory(cache: Cache) -> int:
-        """Where the keys of the first layer lie."""
+        """Return the address of the first layer's keys."""
         token = torch.zeros(cache.rows, 2, 1, 8)
         return cache.put(0, token, token)[0].data_ptr()
 
@@ -236,7 +236,7 @@ def test_pads_and_other_rows_change_nothing(positions: str, causal: bool) -> Non
 
 @each("positions", POSITIONS)
 def test_attention_sees_where_tokens_stand_only_if_positions_are_added(positions: str) -> None:
-    """Hidden tokens before a row move it to later positions."""
+    """Masked tokens before a row move it to later positions."""
     of, x = trunk(False, positions), embedded(1, 6)
     moved = torch.cat([embedded(1, 5, seed=2), x], dim=1)
     mask = torch.tensor([[False] * 5 + [True] * 6])
@@ -278,7 +278,7 @@ def test_weights_begin_as_those_of_gpt2() -> None:
         if parameter.dim() > 1
     }
     for name, deviation in deviations.items():
-        adds = name.endswith(("out.weight", "down.weight"))  # to the residual stream, twice a block
+        adds = name.endswith(("out.weight", "down.weight"))  # to the residual, twice per block
         assert deviation == pytest.approx(0.02 / math.sqrt(16) if adds else 0.02, rel=0.05)
     assert len(deviations) == 8 * 4 + 1
 
@@ -315,8 +315,8 @@ def test_a_shape_that_cannot_be_is_refused(
 def test_attention_in_parts_is_that_of_all_at_once_and_has_its_gradient(
     monkeypatch: pytest.MonkeyPatch, causal: bool, masked: str, dropout: float
 ) -> None:
-    """Of a model with dropout the weights are those that identity as the values lays open."""
-    monkeypatch.setattr(attention, "_PART", 40)  # two queries
+    """With dropout, attention weights are read by passing the identity matrix as values."""
+    monkeypatch.setattr(attention, "_PART", 40)  # one query per part
     rows, heads, length = 2, 2, 9
     q, k, v = (torch.randn(rows, heads, length, length, requires_grad=True) for _ in range(3))
     mask = None
@@ -365,7 +365,7 @@ def test_a_long_row_with_dropout_is_learnt_from_in_parts(monkeypatch: pytest.Mon
     assert not asked
     monkeypatch.setattr(attention, "_MANY", 3 * 2 * 20 * 20 - 1)
     trunk(x, None).sum().backward()
-    assert asked == [20] * 4  # each of two layers there and back
+    assert asked == [20] * 4  # forward and backward, in each of two layers
     trunk.eval()(x, None)
     with torch.no_grad():
         trunk.train()(x, None)

@@ -1,4 +1,4 @@
-"""Batches against plain Python; their order is a pure function of seed, epoch and step."""
+"""Batches, compared with plain Python; their order is a pure function of seed, epoch and step."""
 
 import sys
 import threading
@@ -26,14 +26,14 @@ TEXT = st.lists(
 
 
 def rows_of(one: Batch) -> list[int]:
-    """The rows of a batch of such texts as `lines` gives: row k has number k alone."""
+    """Return the row indices of a batch of `lines`, in which row k contains only number k."""
     assert one.number_row.tolist() == list(range(len(one.number)))
     rows: list[int] = one.number.tolist()
     return rows
 
 
 def lines(count: int, longest: int = 30) -> list[str]:
-    """Texts of one number each, of many lengths."""
+    """Return texts of various lengths with one number each."""
     lengths = np.random.default_rng(0).integers(0, longest, count).tolist()
     return ["a" * length + " 7" for length in lengths]
 
@@ -51,7 +51,7 @@ def same(one: Batch, other: Batch) -> bool:
 
 
 def test_uniforms_are_those_of_splitmix64(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its first outputs for this seed, as they are printed for many implementations."""
+    """The first outputs for this seed are those printed for many implementations."""
     monkeypatch.setattr(seeds, "seed_of", lambda *key: 1234567)
     printed = [
         *(6457827717110365317, 3203168211198807973, 9817491932198370423),
@@ -67,7 +67,7 @@ def test_uniforms_are_a_pure_function_of_key_and_number() -> None:
     np.testing.assert_array_equal(uniforms(some, 0, "draws", 1), whole[some])
     other = uniforms(np.arange(10_000), 0, "draws", 2)
     assert whole.min() >= 0 and whole.max() < 1 and len(np.unique(whole)) == len(whole)
-    # Each tenth of the line has its tenth, and the keys have nothing to do with each other.
+    # Values are uniform, and independent between keys and between neighbors.
     tenths, _ = np.histogram(whole, 10, (0, 1))
     assert (np.abs(tenths - 1000) < 5 * 30).all()
     assert abs(np.corrcoef(whole, other)[0, 1]) < 0.05
@@ -115,7 +115,7 @@ def test_a_batch_is_its_rows_padded(scheme: str, texts: list[str]) -> None:
         assert one.lengths[place] == len(tokens)
         real = one.real[place].tolist()
         assert real[1:] == [column < len(tokens) for column in range(1, of.longest)]
-        assert all(real[:1])  # also of an empty row
+        assert all(real[:1])  # also for an empty row
         for number in range(*of.number_rows[row : row + 2].tolist()):
             assert one.number[numbers] == number
             assert one.number_row[numbers] == place
@@ -134,7 +134,7 @@ def plain_values(one: Batch) -> list[list[float]]:
 
 def test_values_are_the_channel_where_a_number_begins_and_one_elsewhere() -> None:
     one = batch("xval", ["-2.5 of 8", "", "a 0 b"])
-    assert one.values().dtype == np.float64  # the numbers of the text: they are not normalised
+    assert one.values().dtype == np.float64  # the numbers of the text, not normalized
     assert one.values().tolist() == plain_values(one)
     assert one.values()[0].tolist() == [-2.5, 1, 1, 1, 1, 8]
     assert one.values()[2].tolist() == [1, 1, 0, 1, 1, 1]
@@ -169,7 +169,7 @@ def test_answers_begin_where_the_data_says() -> None:
     assert one.answer_start.tolist() == [4, -1, 2 + 3 + 3]
 
 
-# --- their order -------------------------------------------------------------------------------
+# --- order -------------------------------------------------------------------------------------
 
 
 @each(("rows", "size"), [(1, 1), (1, 4), (7, 3), (12, 4), (700, 3), (130, 200)])
@@ -241,7 +241,7 @@ def test_the_data_order_does_not_depend_on_batch_workers(workers: int) -> None:
 
 
 def test_a_thread_is_not_given_the_order_that_another_asked_for() -> None:
-    """Two epochs of two batches are asked for at once, with threads that often change."""
+    """Threads that switch often request batches of different epochs at the same time."""
     of = samples("fp15", lines(6))
     expected = [rows_of(batches(of, 3).at(0, step)) for step in range(400)]
     shared = batches(of, 3)
@@ -255,7 +255,7 @@ def test_a_thread_is_not_given_the_order_that_another_asked_for() -> None:
 
 
 def slow(index: int) -> int:
-    """The earlier ones take longer, so that they are done last."""
+    """Return the index, with a longer delay for earlier items, so that they finish last."""
     time.sleep(0.002 * (8 - index % 8))
     return index
 
@@ -311,7 +311,7 @@ def test_what_waits_when_it_is_closed_is_never_made() -> None:
     results = prefetched(make, 0, 10_000, 1)
     next(results)
     assert begun.wait(30)
-    threading.Timer(0.3, release.set).start()  # closing waits for the one that is being made
+    threading.Timer(0.3, release.set).start()  # closing waits for the item in progress
     results.close()  # type: ignore[attr-defined]
     assert made == [0, 1]
 

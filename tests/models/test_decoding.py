@@ -1,4 +1,4 @@
-"""Reading numbers off a model: against plain loops that recompute everything at each token."""
+"""Decoding numbers, compared with plain loops that recompute everything at each token."""
 
 import math
 from collections.abc import Callable
@@ -49,12 +49,12 @@ def reader(of: Model, scheme: str, constrained: bool = True) -> Reader:
 
 
 def first_numbers(of: Batch) -> NDArray[np.bool_]:
-    """The first number of each row chosen."""
+    """Select the first number of each row."""
     return np.append(True, np.diff(of.number_row) > 0)
 
 
 def last_numbers(of: Batch) -> NDArray[np.bool_]:
-    """The last number of each row chosen; every row has one."""
+    """Select the last number of each row; every row has one."""
     return np.append(np.diff(of.number_row) > 0, True)
 
 
@@ -63,19 +63,19 @@ def room_of(scheme: str) -> int:
 
 
 def steps(way: str, of: Model, scheme: str, rows: Batch) -> DecodingStates:
-    """One number of each row, whichever way."""
+    """Return decoding states for one number per row; ``way`` selects the method."""
     if way in MASKED:
         return MASKED[way](of, rows, first_numbers(rows))
     return said(of, scheme, rows, last_numbers(rows))
 
 
 def said(of: Model, scheme: str, rows: Batch, chosen: NDArray[np.bool_]) -> DecodingStates:
-    """The chosen numbers, each after the text before it."""
+    """Return decoding states for the chosen numbers, each after the text before it."""
     return Prefill(of, rows, chosen, room_of(scheme)).steps(slice(0, None))
 
 
 def shares(n: int, *key: int) -> Draw:
-    """What ``n`` numbers are drawn by."""
+    """Return uniform values with which ``n`` numbers are sampled."""
     return lambda place: uniforms(np.arange(n), *key, place)
 
 
@@ -95,11 +95,11 @@ def assert_same(one: NumberReadings, other: NumberReadings) -> None:
         np.testing.assert_allclose(one.parameters, other.parameters, atol=1e-4)
 
 
-# --- a model that says what it is told ---------------------------------------------------------
+# --- a model with given logits -----------------------------------------------------------------
 
 
 class Told(DecodingStates):
-    """Logits [n, W, vocabulary], place after place; the last for all that follow."""
+    """Given logits [n, W, vocabulary], one position after the other; the last one repeats."""
 
     def __init__(self, logits: NDArray[np.floating[Any]], lengths: list[int] | None = None) -> None:
         self.logits = torch.from_numpy(logits)
@@ -124,13 +124,13 @@ class Told(DecodingStates):
 
 
 def obedient(scheme: str, constrained: bool) -> Reader:
-    """Its logits are the states themselves."""
+    """Return a reader whose logits are the states themselves."""
     silent = SimpleNamespace(token_head=torch.nn.Identity(), value_head=None)
     return reader(cast(Model, silent), scheme, constrained)
 
 
 def told(scheme: str, *rows: list[str], lengths: list[int] | None = None) -> Told:
-    """Each row's favourite token at each place, and a little of all others; ``'a`` is text."""
+    """Return states in which each row favors the given tokens; ``'a`` is a text token."""
     one = codec(scheme)
     vocabulary = one.scheme.vocabulary()
     logits = np.random.default_rng(0).random((len(rows), max(map(len, rows)), one.vocabulary_size))
@@ -219,7 +219,7 @@ def test_reading_stops_when_all_numbers_have_ended() -> None:
     spoken = told("digits", ["1", "'a"], ["1", "2", "'b"], ["3", "4", "'b"])
     assert obedient("digits", constrained=True).read(spoken).tokens.shape == (3, 3)
     assert len(spoken.taken) == 2
-    assert spoken.taken[1][0] == MASK  # of no meaning: this number has ended
+    assert spoken.taken[1][0] == MASK  # ignored: this number has ended
 
 
 def test_numbers_that_have_ended_are_left_behind_when_they_are_half_of_all() -> None:
@@ -274,7 +274,7 @@ def test_without_the_grammar_anything_is_drawn_by_its_probability() -> None:
 
 
 def test_the_end_is_drawn_as_often_as_all_tokens_that_end_a_number() -> None:
-    """Of the tokens of the text each has little, all together have a third."""
+    """Each text token has a small probability; together they have a third."""
     one, draws = codec("digits"), 20_000
     logits = np.full((draws, 2, one.vocabulary_size), -np.inf)
     logits[:, 0, one.number_first + 1] = 0.0
@@ -299,7 +299,7 @@ def test_a_draw_is_a_pure_function_of_what_it_is_drawn_by() -> None:
 
 
 def plain_score(scheme: Scheme, logits: NDArray[np.float64], path: list[int]) -> float:
-    """Logarithms of softmaxes over what is allowed, the largest score taken out of each sum."""
+    """Sum log-softmaxes over the allowed tokens, subtracting the largest score in each."""
     total = 0.0
     for place, token in enumerate(path):
         allowed = scheme.next(tuple(path[:place])).allowed
@@ -368,7 +368,7 @@ def test_what_was_read_has_the_probability_of_the_logits_it_was_read_by(
         )
     ]
     np.testing.assert_allclose(read.score(taken, reading.tokens), expected, atol=1e-5)
-    # The same steps can be taken again, in any order.
+    # The same steps can be reused in any order.
     assert_same(read.read(taken, keep_logits=True), reading)
 
 
@@ -390,7 +390,7 @@ def test_true_tokens_are_scored_alike_from_one_pass_and_one_after_the_other(sche
 
 
 def plain_masked(of: Model, one: Codec, rows: Batch, fill: bool) -> list[list[int]]:
-    """The first number of each row alone, token by token, constrained; ``fill`` what was read."""
+    """Decode the first number of each row with constraints; ``fill`` inserts decoded tokens."""
     found = []
     for number in np.flatnonzero(first_numbers(rows)).tolist():
         row, start = int(rows.number_row[number]), int(rows.number_start[number])
@@ -425,7 +425,7 @@ def test_masked_numbers_are_read_as_by_a_plain_loop(way: str, scheme: str) -> No
 
 @each("way", MASKED)
 def test_chosen_numbers_are_hidden_from_each_other(way: str) -> None:
-    """What stood in their place does not matter, nor its value."""
+    """Hidden tokens and their values do not affect the result."""
     of = model("xval", "mlm")
     rows = [batch("xval", [text]) for text in ("a 1 b 2 c 3", "a 1 b 7 c -9")]
     chosen = np.array([False, True, True])
@@ -465,7 +465,7 @@ def test_left_to_right_fills_values_in_beside_tokens() -> None:
 
 
 class Recomputed(DecodingStates):
-    """As Autoregressive, without a cache: every row alone, from its beginning, at each token."""
+    """Autoregressive decoding without a cache: each row is recomputed in full at each token."""
 
     lengths = None
 
@@ -499,7 +499,7 @@ class Recomputed(DecodingStates):
 
 @pytest.mark.parametrize(
     ("scheme", "constrained", "positions"),
-    [  # of each two settings every pair
+    [  # every pair of two settings
         ("digits", True, "rotary"),
         ("digits", False, "learned"),
         ("p10", True, "learned"),
@@ -513,7 +513,7 @@ def test_a_cache_changes_nothing(scheme: str, constrained: bool, positions: str)
     size = f"nano,layers=2,heads=2,width=16,positions={positions}"
     of, rows = model_for("autoregressive", scheme, size=size), batch(scheme, TEXTS)
     read = replace(reader(of, scheme, constrained), longest=20)
-    for chosen in (last_numbers(rows), numbers_of(rows)):  # one of each row, and several
+    for chosen in (last_numbers(rows), numbers_of(rows)):  # one number per row, then several
         taken = said(of, scheme, rows, chosen)
         expected = read.read(Recomputed(of, rows, chosen))
         assert_same(read.read(taken), expected)
@@ -525,11 +525,11 @@ def test_a_cache_changes_nothing(scheme: str, constrained: bool, positions: str)
 
 @pytest.mark.parametrize("places", PLACES.names())
 def test_a_cache_keeps_the_places_of_digits(places: str) -> None:
-    """Of 12.34 behind whatever a row has, whose places all are another number's."""
+    """12.34 follows the text of each row; its digit positions must reach the cached model."""
     of, rows = model_for("autoregressive", "digits", places=places), batch("digits", TEXTS)
     assert of.places is not None
     with torch.no_grad():
-        of.places.table.weight.mul_(50)  # so that another place is another answer
+        of.places.table.weight.mul_(50)  # so that digit positions change the answer
     chosen = last_numbers(rows)
     cached, plain = Prefill(of, rows, chosen, 6).steps(slice(0, 9)), Recomputed(of, rows, chosen)
     names, answers = codec("digits").number_tokens, []
@@ -560,7 +560,7 @@ def test_a_cache_changes_nothing_where_values_go_in() -> None:
 @each("scheme", ["digits", "p1000"])
 @each("size", [1, 2, 5, 6])
 def test_numbers_of_one_row_can_be_said_a_part_at_a_time(scheme: str, size: int) -> None:
-    """The rows are read once; what is said of a part must not get into what comes after."""
+    """Rows are prefilled once; decoding one part does not affect later parts."""
     texts = ["1 and 2.5", "7", "a 1 b 22 c 3 d 4.5"]
     of, rows = model_for("autoregressive", scheme), batch(scheme, texts)
     whole = reader(of, scheme).read(said(of, scheme, rows, numbers_of(rows)))
@@ -603,13 +603,13 @@ def test_a_number_that_leaves_the_context_is_read_rightly_up_to_there(positions:
             alone = batch("digits", [TEXTS[row]])
             plain = Recomputed(of, alone, last_numbers(alone))
             expected = plain.first()
-            for place in range(40 - start):  # states of the context from the first token on
+            for place in range(40 - start):  # until the context is full
                 torch.testing.assert_close(found[place][row], expected[0], rtol=0, atol=1e-4)
                 if start + place + 1 < 40:
                     expected = plain.next(tokens[row : row + 1, place], ones[:1])
 
 
-# --- whichever way -----------------------------------------------------------------------------
+# --- all ways of decoding ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("scheme", FIXED)
@@ -629,7 +629,7 @@ def test_what_is_read_by_the_grammar_is_always_a_number(scheme: str, way: str, s
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("scheme", ["p1000", "fp15,exponents=0..0"])
 def test_without_the_grammar_some_of_what_is_read_is_no_number(scheme: str, way: str) -> None:
-    """What is on the grammar is the same with it and without, and the rest is not."""
+    """Results that follow the grammar are the same with and without it; all others differ."""
     found: list[bool] = []
     for seed in range(12):
         of, rows = model_for(way, scheme, seed=seed, spread=0.5), batch(scheme, TEXTS)

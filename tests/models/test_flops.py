@@ -1,4 +1,4 @@
-"""Operations of a batch, compared with what PyTorch counts when the whole batch runs."""
+"""Operations of a batch, compared with PyTorch's count when the whole batch runs."""
 
 from pathlib import Path
 from typing import Any
@@ -103,7 +103,7 @@ def test_counting_leaves_the_attention_of_other_threads_as_it_is() -> None:
 
     def attend() -> None:
         flash = torch.backends.cuda.flash_sdp_enabled()  # type: ignore[no-untyped-call]
-        kernels.add(flash)  # a flag of the whole process
+        kernels.add(flash)  # a process-wide flag
         torch.nn.functional.scaled_dot_product_attention(*torch.zeros(3, 1, 2, 4, 8))
 
     assert counted(attend) == 4 * 2 * 4 * 4 * 8

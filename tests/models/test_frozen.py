@@ -1,4 +1,4 @@
-"""Frozen pretrained models: which are accepted, and their hidden states."""
+"""Frozen pretrained models: which ones are accepted, and their hidden states."""
 
 import json
 import shutil
@@ -66,7 +66,7 @@ def test_of_an_encoder_decoder_only_the_encoder_is_read(tmp_path: Path) -> None:
 
 
 def test_word_pieces_without_a_tokenizer_json(tmp_path: Path) -> None:
-    """Nothing is decoded, so a tokenizer that loses case and spaces does."""
+    """A tokenizer that loses case and spaces is accepted, because nothing is decoded."""
     pretrained("bert", tmp_path)
     (tmp_path / "tokenizer.json").unlink()
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "room", "of", "##s", "3"]
@@ -145,8 +145,8 @@ def test_accepted_and_refused_tokenizers(
             text_tokenizer_of(f"hf:{tmp_path}")
 
 
-#: The rows of the table of models in docs/how-to/pretrained.md: model type, config, whether
-#: `features` reads it, and whether `train --preset hf:` does.
+#: Rows of the model table in docs/how-to/pretrained.md: model type, config, whether `features`
+#: accepts it, and whether `train --preset hf:` does.
 ACCEPTED = [
     *((kind, {}, True, True) for kind in KINDS),
     ("t5", {}, True, False),

@@ -1,4 +1,4 @@
-"""Whole answers of autoregressive models: against a loop that reads everything anew each time."""
+"""Whole answers of autoregressive models, compared with a loop that rereads all text per token."""
 
 from dataclasses import replace
 from typing import Any, cast
@@ -42,7 +42,7 @@ def rows(scheme: str) -> Batch:
 
 
 def opinionated(scheme: str, *, text: float = 0.0, end: float = 0.0, **of: Any) -> Model:
-    """A model by chance; logits of text and of the end are so much higher."""
+    """Return a random model with higher logits of text tokens and of the end."""
     made, one = model(scheme, OBJECTIVES.get(scheme, "ar"), **of), codec(scheme)
     plain = made.token_head.forward
 
@@ -57,17 +57,17 @@ def opinionated(scheme: str, *, text: float = 0.0, end: float = 0.0, **of: Any) 
 
 
 class Slowly:
-    """One answer, all of it read anew for each token; the scheme itself is asked what may come."""
+    """Generates one answer; each token rereads everything and asks the scheme what is allowed."""
 
     def __init__(self, of: Model, scheme: str, prompt: Batch, row: int, constrained: bool) -> None:
         self.model, self.codec, self.constrained = of, codec(scheme), constrained
         start = int(prompt.answer_start[row])
         self.tokens = [END, *prompt.tokens[row, :start].tolist()]
         self.values = [1.0, *prompt.values()[row, :start].tolist()]
-        self.number: list[int] | None = None  # what has been said of a number so far
+        self.number: list[int] | None = None  # tokens of the current number so far
         self.broken = False
         self.valued = {*Vocabulary.of(self.codec).numbers.tolist()}
-        self.projected: dict[int, torch.Tensor] = {}  # by place
+        self.projected: dict[int, torch.Tensor] = {}  # by token index
 
     def state(self) -> torch.Tensor:
         tokens, values = torch.tensor([self.tokens]), torch.tensor([self.values])
@@ -93,7 +93,7 @@ class Slowly:
         return every
 
     def begins(self, token: int) -> bool:
-        """Whether a number begins with this token; what was said of numbers goes on with it."""
+        """Return whether a number begins with this token; otherwise continue the current number."""
         local, scheme = token - self.codec.number_first, self.codec.scheme
         if not self.codec.number_first <= token < self.codec.text_first:
             self.number, self.broken = None, False

@@ -1,4 +1,4 @@
-"""A module is run on a device without values before a plugin is used."""
+"""Modules run on a device without values before a plugin is used."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ CONSTANT = torch.arange(4.0)
 
 
 class _Module(nn.Module):
-    """A linear map, and then something else."""
+    """A linear map, followed by a function."""
 
     def __init__(self, then: Callable[[Tensor], object]) -> None:
         super().__init__()

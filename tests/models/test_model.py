@@ -1,4 +1,4 @@
-"""Models: xVal's equations, losses by hand, sizes counted by hand, and settings that cannot be."""
+"""Models: xVal's equations, losses and sizes computed by hand, and invalid settings."""
 
 import math
 
@@ -45,7 +45,7 @@ def example(
 
 
 def hidden(of: Model, one: TrainingBatch) -> Tensor:
-    """The states [B * L, D]."""
+    """Return the states [B * L, D]."""
     given = of.given(one)
     return of.hidden(given.tokens, given.values, given.real).flatten(0, 1)
 
@@ -58,7 +58,7 @@ def learn(found: Losses) -> None:
     (found.token + found.value).backward()  # type: ignore[no-untyped-call]
 
 
-# --- how numbers go in -------------------------------------------------------------------------
+# --- embedding of numbers ----------------------------------------------------------------------
 
 
 @each("large", ["1e22", "-3e38"])
@@ -97,10 +97,10 @@ def test_xval_multiplies_the_vector_of_a_number_by_its_value() -> None:
 def test_layer_norm_leaves_of_a_value_x_its_share_x_over_sqrt_1_plus_x_squared(
     value: float,
 ) -> None:
-    """Section 2.1: u . (x u + p) / |x u + p|, for a position p across u and as long as it."""
+    """Section 2.1: u . (x u + p) / |x u + p|, for a position p orthogonal to u and as long."""
     of = model("xval", "mlm", size="nano,layers=1,heads=2,width=16")
     u, p = torch.zeros(2, 16)
-    u[0], u[1], p[2], p[3] = 10, -10, 10, -10  # their coordinates have a mean of 0
+    u[0], u[1], p[2], p[3] = 10, -10, 10, -10  # both have mean 0
     with torch.no_grad():
         of.embedder.get_parameter("table.weight")[codec("xval").number_first] = u
         of.trunk.get_parameter("positions")[0] = p
@@ -113,11 +113,11 @@ def test_layer_norm_leaves_of_a_value_x_its_share_x_over_sqrt_1_plus_x_squared(
     assert float(share) == pytest.approx(value / math.sqrt(1 + value**2), abs=1e-5)
 
 
-# --- how they come out -------------------------------------------------------------------------
+# --- predictions and losses --------------------------------------------------------------------
 
 
 def by_hand(of: Model, one: TrainingBatch) -> tuple[float, float]:
-    """Both losses in float64 numpy, from the states of the whole batch."""
+    """Return both losses in float64 NumPy, from the states of the whole batch."""
     states = hidden(of, one).detach()
     logits = of.token_head(states).double().detach().numpy()[one.where]
     norms = np.log(np.exp(logits).sum(axis=1))
@@ -175,7 +175,7 @@ def test_a_model_without_a_value_head_has_no_loss_of_values(head: str | None) ->
 
 @each("objective", ["mlm", "ar:answer"])
 def test_only_what_is_predicted_counts(objective: str) -> None:
-    """The gradient of every state at which nothing is asked for is zero."""
+    """States at which nothing is predicted have zero gradient."""
     of = model("xval", objective, size="nano,layers=1,heads=2,width=16")
     one = example("xval", objective, TEXTS, answers=[11, 0, 2, 0, 4])
     kept: list[Tensor] = []
@@ -257,7 +257,7 @@ def test_everything_that_a_model_is_given_goes_to_its_device() -> None:
     here = of.on_host(one)
     there = here.to(torch.device("meta"))
     assert np.shares_memory(here.tokens.numpy(), one.tokens)
-    assert len(here.of_host) == 6  # where prefixes are, and the digits behind them
+    assert len(here.of_host) == 6  # positions of prefixes, and the digits after them
     found, expected = ([*given[:-2], *given.of_term, *given.of_host] for given in (there, here))
     assert {each.device.type for each in found if each is not None} == {"meta"}
     assert [None if each is None else (each.shape, each.dtype) for each in found] == [
@@ -315,7 +315,7 @@ def test_the_embedder_and_the_head_that_a_scheme_names_exist(name: str) -> None:
 def sized(
     size: str, vocabulary: int, *, context: int = 100, embedder: str = "lookup", head: str = "token"
 ) -> Model:
-    """The model of a preset, without memory for its weights."""
+    """Return the model of a preset, without memory for its weights."""
     settings = ModelSettings.of(
         preset(size),
         vocabulary=vocabulary,
@@ -329,7 +329,7 @@ def sized(
 
 
 def in_blocks(layers: int, width: int) -> int:
-    """Weights and biases of attention (3 + 1) and MLP (4 + 4), two norms; and the norm at last."""
+    """Count weights and biases of attention (3 + 1), MLP (4 + 4), two norms and the last norm."""
     a_block = 12 * width**2 + (3 + 1 + 4 + 1) * width + 2 * 2 * width
     return layers * a_block + 2 * width
 

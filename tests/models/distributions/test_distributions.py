@@ -1,7 +1,7 @@
-"""Predictive distributions: whole (they integrate to 1), right (by hand), and of one mind.
+"""Predictive distributions: they integrate to 1, match hand-computed values, and are consistent.
 
-What is checked against is written here: plain integrals of the density and of
-(F(x) - 1{x >= y})^2, and sums worked out by hand.
+Expected values come from plain integrals of the density and of (F(x) - 1{x >= y})^2, and from sums
+worked out by hand.
 """
 
 import doctest
@@ -49,20 +49,20 @@ SMALL = "p10,digits=2,exponents=-1..0"
 
 
 def logits_of(scheme: Scheme, rows: int, scale: float, seed: int = 0) -> NDArray[np.float32]:
-    """Random logits of numbers of fixed width."""
+    """Return random logits of fixed-width numbers."""
     shape = rows, scheme.tokens_per_number or 0, len(scheme.vocabulary())
     return (scale * np.random.default_rng(seed).standard_normal(shape)).astype(np.float32)
 
 
 @cache
 def support_of(scheme: Scheme) -> Support:
-    """Listed once for all tests."""
+    """Return the support of a scheme, cached because listing it is slow."""
     return Support.of(Grammar(scheme))
 
 
 @cache
 def ends_of(scheme: Scheme) -> Floats:
-    """All finite ends of the scheme's intervals, from the scheme, one sequence at a time."""
+    """Return all finite interval ends of a scheme, computed one token sequence at a time."""
     assert isinstance(scheme, GridScheme)
     slots = [ids.tolist() for ids in scheme.ids]
     extras = range(scheme.paper_vocabulary_size, len(scheme.vocabulary()))
@@ -74,7 +74,7 @@ def ends_of(scheme: Scheme) -> Floats:
 def predicted(
     scheme: Scheme, normalization: str, logits: NDArray[np.float32]
 ) -> tuple[Support, Intervals]:
-    """The support in raw units, and the distributions of the logits on it."""
+    """Return the support in raw units, and the distributions that the logits define on it."""
     support = support_of(scheme).raw(NORMALIZATIONS[normalization])
     masses = support.log_probabilities(logits)
     return support, Intervals(
@@ -83,7 +83,7 @@ def predicted(
 
 
 def first_row(many: Intervals, values: Floats) -> Floats:
-    """The log-densities of one row at many values."""
+    """Return the log-densities of the first row at many values."""
     masses = np.broadcast_to(many.log_mass[:1], (len(values), many.log_mass.shape[1]))
     return Intervals(low=many.low, high=many.high, values=many.values, log_mass=masses).log_density(
         values
@@ -91,7 +91,7 @@ def first_row(many: Intervals, values: Floats) -> Floats:
 
 
 def of_masses(low: list[float], high: list[float], mass: list[float]) -> Intervals:
-    """One distribution; an interval is read as its middle."""
+    """Return one distribution whose intervals have their midpoints as values."""
     lows, highs = np.array(low), np.array(high)
     with np.errstate(divide="ignore", invalid="ignore"):
         return Intervals(
@@ -103,9 +103,9 @@ def of_masses(low: list[float], high: list[float], mass: list[float]) -> Interva
 
 
 def total_probability(scheme: Scheme, normalization: str, one: Intervals, seed: int) -> float:
-    """The density integrated over the raw line, and the masses of the special values.
+    """Return the density integrated over the raw line, plus the masses of the special values.
 
-    The ends between which the density is constant come from the scheme, not from a support.
+    The edges between which the density is constant come from the scheme, not from a support.
     """
     inverse = NORMALIZATIONS[normalization].inverse
     edges = inverse(ends_of(scheme))
@@ -114,12 +114,12 @@ def total_probability(scheme: Scheme, normalization: str, one: Intervals, seed: 
     inside = low + (high - low) * np.random.default_rng(seed).uniform(0.1, 0.9, len(low))
     inside = np.clip(inside, np.nextafter(low, high), np.nextafter(high, low))
     density = float(np.exp(first_row(one, inside) + np.log(high - low)).sum())
-    beyond = np.array([-1.7e308, 1.7e308])  # what overflows is one atom
+    beyond = np.array([-1.7e308, 1.7e308])  # overflow is one atom
     special = np.array([*inverse(np.zeros(1)), np.nan, np.inf, -np.inf, *beyond])
     return density + float(np.exp(first_row(one, special)).sum())
 
 
-#: Each scheme but the largest under one normalisation; all under all among the slow.
+#: Each scheme except the largest runs with one normalization; slow tests cover all combinations.
 SCALES = (("none", 1e4), ("affine", 10.0), ("signed-log", 1.0))
 
 
@@ -142,7 +142,7 @@ def test_density_and_atoms_of_token_probabilities_integrate_to_one(
 
 
 def by_hand(scheme: Scheme, chances: list[dict[str, float]]) -> NDArray[np.float32]:
-    """Logits ln(weight) of the named tokens; 0 for all others, 1 in weight."""
+    """Return logits ln(weight) of the named tokens; all other logits are 0 (weight 1)."""
     logits = np.zeros((1, len(chances), len(scheme.vocabulary())), np.float32)
     for position, weights in enumerate(chances):
         for token, weight in weights.items():
@@ -150,11 +150,11 @@ def by_hand(scheme: Scheme, chances: list[dict[str, float]]) -> NDArray[np.float
     return logits
 
 
-# In p1000, of weight 1 where nothing is said:
-#   first    "-" has weight 6, and "+" and 8 extras 1 each:  P(-) = 6 / 15 = 0.4
-#   second   "602" has 101, of 900 mantissas:                P(602) = 101 / 1000 = 0.101
-#   third    "E-1" has 5, of 16 exponents:                   P(E-1) = 5 / 20 = 0.25
-# The tokens of huge weight are not allowed where they stand. -60.2 is - 602 E-1, for the values
+# Weights in p1000, 1 unless stated:
+#   first    "-" has weight 6, "+" and 8 extras have 1 each:  P(-) = 6 / 15 = 0.4
+#   second   "602" has 101, among 900 mantissas:              P(602) = 101 / 1000 = 0.101
+#   third    "E-1" has 5, among 16 exponents:                 P(E-1) = 5 / 20 = 0.25
+# Tokens with huge weights are not allowed at their positions. -60.2 is - 602 E-1 and covers values
 # from -60.25 to -60.15: a probability of 0.4 * 0.101 * 0.25 = 0.0101 over a width of 0.1, so
 #   density = 0.101    NLL = -ln 0.101 = 2.2926
 HAND = [{"-": 6.0, "E-1": 1e9}, {"602": 101.0, "+": 1e9}, {"E-1": 5.0, "ZERO": 1e9}]
@@ -166,7 +166,7 @@ HAND = [{"-": 6.0, "E-1": 1e9}, {"602": 101.0, "+": 1e9}, {"E-1": 5.0, "ZERO": 1
         ("none", -60.2, 0.1),
         ("scale", -60.2 / 0.05, 0.1 / 0.05),
         ("affine", -60.2 * 7.25 + 281.5, 0.1 * 7.25),
-        # -(10^60.2 - 1); 60.15 and 60.25 normalised are 10^60.15 and 10^60.25 raw
+        # -(10^60.2 - 1); 60.15 and 60.25 in normalized units are 10^60.15 and 10^60.25 in raw units
         ("signed-log", -(10**60.2), 10**60.25 - 10**60.15),
     ],
 )
@@ -183,9 +183,9 @@ def test_the_nll_of_p1000_is_that_worked_out_by_hand(
 def test_the_nll_of_special_values_is_that_of_their_masses() -> None:
     _, one = predicted(P1000(), "none", by_hand(P1000(), HAND))
     special = [0.0, -0.0, math.nan, math.inf, -math.inf, 1e300, -1e300, 9.996e9]
-    # Each extra has weight 1 of 15, and after it there is no choice.
+    # Each extra has probability 1/15 and determines the remaining tokens.
     np.testing.assert_allclose(np.exp(first_row(one, np.array(special))), 1 / 15)
-    # An underflow lies between 0 and what is rounded to 1e-6 (from 9.995e-7 on).
+    # Underflow lies between 0 and the smallest number that rounds to 1e-6 (9.995e-7).
     under = first_row(one, np.array([1e-9, -9e-7]))
     np.testing.assert_allclose(np.exp(under), 1 / 15 / 9.995e-7)
 
@@ -193,11 +193,11 @@ def test_the_nll_of_special_values_is_that_of_their_masses() -> None:
 @each(
     ("name", "chances", "mass"),
     [
-        # One token of weight 8, and 28,799 others with 8 extras: 8 / (8 + 28807).
+        # One token has weight 8; 28,799 others and 8 extras have 1 each: 8 / (8 + 28807).
         ("fp15", [{"-602E-1": 8.0}], 8 / 28815),
-        # 7 of 7 + 1799 + 8, then 4 of 4 + 15.
+        # 7 / (7 + 1799 + 8), then 4 / (4 + 15)
         ("b1999", [{"-602": 7.0}, {"E-1": 4.0}], 7 / 1814 * 4 / 19),
-        # 2 of 2 + 9; 3 of 3 + 8, no leading zero; 1 of 10; 4 of 4 + 9; 5 of 5 + 15.
+        # 2 / (2 + 9); 3 / (3 + 8), no leading zero; 1 / 10; 4 / (4 + 9); 5 / (5 + 15)
         (
             "p10",
             [{"-": 2.0}, {"6": 3.0, "0": 1e9}, {}, {"2": 4.0}, {"E-1": 5.0}],
@@ -218,7 +218,7 @@ def test_a_scheme_from_outside_the_package_has_a_density_too(plugins: Path) -> N
     add_plugin_folders([ROOT / "tests" / "plugins"])
     scheme = SCHEMES.build("logarithm")
     _, one = predicted(scheme, "scale", np.zeros((1, 1, len(scheme.vocabulary())), np.float32))
-    # 2 * 1601 steps and 8 extras, all equal; -60.2 is within 10^1.775 to 10^1.785, divided by 0.05
+    # 2 * 1601 steps and 8 extras, all equal. -60.2 is in 10^1.775 to 10^1.785, divided by 0.05.
     width = (10**1.785 - 10**1.775) / 0.05
     found = first_row(one, np.array([-60.2 / 0.05, 0.0, np.inf, 1e300]))
     np.testing.assert_allclose(np.exp(found), [1 / 3210 / width, *[1 / 3210] * 3])
@@ -228,7 +228,7 @@ def test_a_scheme_from_outside_the_package_has_a_density_too(plugins: Path) -> N
 
 # --- intervals ---------------------------------------------------------------------------------
 
-# -inf | overflow | two intervals, the first an underflow's neighbour | zero | ... | overflow | NaN
+# -inf | overflow | interval | interval next to 0 | 0 | interval next to 0 | overflow | inf | NaN
 LOW = [-math.inf, -math.inf, -4.0, -1.0, 0.0, 0.0, 2.0, math.inf, math.nan]
 HIGH = [-math.inf, -4.0, -1.0, 0.0, 0.0, 2.0, math.inf, math.inf, math.nan]
 MASS = [0.01, 0.04, 0.3, 0.1, 0.05, 0.2, 0.15, 0.05, 0.1]
@@ -239,9 +239,9 @@ def test_each_kind_of_value_has_its_density_or_mass() -> None:
     expected = {
         -math.inf: 0.01,
         -1e9: 0.04,
-        -4.0: 0.1,  # the end of an interval, at an overflow
+        -4.0: 0.1,  # the end of an interval, next to the overflow
         -2.0: 0.1,
-        -1.0: 0.1,  # where two intervals meet, of one density
+        -1.0: 0.1,  # two intervals of equal density meet
         0.0: 0.05,
         1.5: 0.1,
         2.0: 0.1,
@@ -269,10 +269,10 @@ def test_outside_all_intervals_the_density_is_zero() -> None:
     [
         (-4.0, -1.0, 0.3),
         (-2.5, 1.0, 0.3 / 2 + 0.1 + 0.05 + 0.2 / 2),
-        (-0.5, 0.0, 0.1 / 2 + 0.05),  # an atom counts at the upper end,
-        (0.0, 0.5, 0.2 / 4),  # not at the lower one
+        (-0.5, 0.0, 0.1 / 2 + 0.05),  # atoms count at the upper end,
+        (0.0, 0.5, 0.2 / 4),  # but not at the lower end
         (-math.inf, math.inf, 0.3 + 0.1 + 0.05 + 0.2 + 0.15 + 0.05),
-        (2.0, 1e300, 0.0),  # what overflows lies at infinity
+        (2.0, 1e300, 0.0),  # overflow lies at infinity
         (2.0, math.inf, 0.2),
         (1.0, 1.0, 0.0),
         (1.0, 0.5, 0.0),
@@ -370,7 +370,7 @@ def test_extreme_masses_leave_what_is_given_exact() -> None:
     high = np.array([0.0, 1.0, 2.0, math.inf, math.nan])
     one = Intervals(low=low, high=high, values=np.zeros(5), log_mass=logs)
     assert one.mean()[0] == pytest.approx((0.5 + 3 * 1.5) / 4)
-    # Uniform on each: the integral of F^2 up to 1 is 1/48, of (1 - F)^2 beyond 9/16 * 1/3.
+    # Uniform on each interval: F^2 integrates to 1/48 below 1, (1 - F)^2 to 9/16 * 1/3 above.
     assert one.crps(np.array([1.0]))[0] == pytest.approx(1 / 48 + 9 / 48)
     assert one.quantiles([0.5]).item() == -math.inf
 
@@ -403,7 +403,7 @@ def test_draws_agree_with_the_cdf(name: str, normalization: str) -> None:
     numbers = draws[~np.isnan(draws)]
     shares = np.searchsorted(numbers, numbers, "right") / len(numbers)
     cdf = [one.cdf(np.array([number]))[0] for number in numbers]
-    # Kolmogorov-Smirnov: right code fails at 1 seed of 1,000.
+    # Kolmogorov-Smirnov: correct code fails for 1 seed in 1,000.
     assert np.abs(cdf - shares).max() < 1.95 / math.sqrt(len(numbers))
     chance = np.exp(one.log_mass[0, -1])
     spread = math.sqrt(chance * (1 - chance) / len(draws))
@@ -414,7 +414,7 @@ def test_draws_agree_with_the_cdf(name: str, normalization: str) -> None:
 
 
 def integrated(cdf: Callable[[Floats], Floats], values: Floats, ends: Floats) -> list[float]:
-    """For each value the integral of (F(x) - 1{x >= value})^2 by the midpoint rule."""
+    """Return for each value the integral of (F(x) - 1{x >= value})^2 by the midpoint rule."""
     edges = np.union1d(ends, values)
     middles = (edges[1:] + edges[:-1]) / 2
     below, widths = cdf(middles), np.diff(edges)
@@ -422,7 +422,7 @@ def integrated(cdf: Callable[[Floats], Floats], values: Floats, ends: Floats) ->
 
 
 def finite_cdf(one: Intervals) -> Callable[[Floats], Floats]:
-    """F given that the number is finite, from the definition: a sum over the intervals."""
+    """Return F conditional on finite numbers, by definition: a sum over the intervals."""
     finite = np.isfinite(one.low) & np.isfinite(one.high)
     low, high, mass = one.low[finite], one.high[finite], np.exp(one.log_mass[0, finite])
 
@@ -460,10 +460,10 @@ def test_the_crps_leaves_out_what_is_not_finite() -> None:
 
 
 def test_the_crps_of_a_wide_scheme_keeps_its_digits() -> None:
-    # Nearly all mass within 1e-3 of the truth; the line goes to 1e10, and cancels there.
+    # Nearly all mass is within 1e-3 of the target; terms up to 1e10 cancel.
     chances = [{"+": 1e12}, {"150": 1e12}, {"E-5": 1e12}]
     _, one = predicted(P1000(), "none", by_hand(P1000(), chances))
-    # All but 1e-9 of the mass is uniform over 1.495e-3 to 1.505e-3: 1/12 of the width.
+    # All but 1e-9 of the mass is uniform over 1.495e-3 to 1.505e-3, which scores 1/12 of the width.
     score = one.crps(np.array([1.5e-3]))[0]
     assert score == pytest.approx(1e-5 / 12, rel=1e-4)
 
@@ -485,7 +485,7 @@ def test_a_corner_of_a_line_is_no_special_case() -> None:
 
 
 def gaussian(normalization: str, center: float, deviation: float) -> Mixture:
-    """One distribution."""
+    """Return one Gaussian in normalized units."""
     return Mixture.single(np.array([center]), deviation, NORMALIZATIONS[normalization])
 
 
@@ -501,8 +501,8 @@ def test_the_density_of_a_gaussian_is_the_slope_of_its_cdf(normalization: str) -
 
 
 def test_the_density_of_a_gaussian_is_that_worked_out_by_hand() -> None:
-    # In the channel 0.05 * 30 = 1.5 is one deviation of 0.5 above 1:
-    # e^(-1/2) / (0.5 sqrt(2 pi)) a channel unit, and 0.05 channel units a raw unit.
+    # The normalized value 0.05 * 30 = 1.5 is one standard deviation (0.5) above 1:
+    # e^(-1/2) / (0.5 sqrt(2 pi)) per normalized unit, and 0.05 normalized units per raw unit.
     found = gaussian("scale", 1.0, 0.5).log_density(np.array([30.0]))[0]
     assert found == pytest.approx(math.log(math.exp(-0.5) / (0.5 * math.sqrt(2 * math.pi)) * 0.05))
 
@@ -534,7 +534,7 @@ def test_samples_answer_from_their_draws() -> None:
     np.testing.assert_array_equal(drawn.cdf(np.array([2.0, 1.0, 0.0])), [0.75, 2 / 3, np.nan])
     np.testing.assert_array_equal(drawn.cdf(np.array([0.0, np.nan, 0.0])), [0, np.nan, np.nan])
     hundred = Empirical(np.arange(1.0, 101.0)[None])
-    levels = [0.07, 0.14, 0.28, 0.55, 0.56]  # some of which times 100 are more than whole
+    levels = [0.07, 0.14, 0.28, 0.55, 0.56]  # times 100, some are slightly above an integer
     assert hundred.quantiles(levels).tolist() == [[7, 14, 28, 55, 56]]
     np.testing.assert_array_equal(
         drawn.quantiles([0.25, 0.26, 0.99]), [[1, 2, 3], [-np.inf, -np.inf, 5], [np.nan] * 3]
@@ -556,7 +556,7 @@ def test_draws_of_samples_are_among_them() -> None:
 def test_the_crps_of_samples_is_on_average_that_of_what_they_are_drawn_from(
     value: float, count: int
 ) -> None:
-    # 1 with a probability of 1/2, else 0: all 2^count draws are equally likely.
+    # Samples are 1 with probability 1/2, else 0: all 2^count sets are equally likely.
     every = np.array(np.meshgrid(*[[0.0, 1.0]] * count)).reshape(count, -1).T
     scores = Empirical(every).crps(np.full(len(every), value))
     exact = of_masses([0.0, 1.0], [0.0, 1.0], [0.5, 0.5]).crps(np.array([value]))[0]
@@ -564,7 +564,7 @@ def test_the_crps_of_samples_is_on_average_that_of_what_they_are_drawn_from(
 
 
 def test_the_crps_of_samples_is_of_the_finite_draws() -> None:
-    # |1 - 2| and |5 - 2| are 2 on average; the pair is 4 apart, over 2 * 1.
+    # |1 - 2| and |5 - 2| average 2; the pair differs by 4, divided by 2 * 1.
     np.testing.assert_array_equal(Empirical(DRAWS).crps(np.array([2.0, 2.0, 2.0]))[1:], [0, np.nan])
     lone = Empirical(np.array([[1.0, np.nan]]))
     assert np.isnan(lone.crps(np.array([1.0]))[0])
@@ -577,7 +577,7 @@ def test_samples_have_no_density() -> None:
     assert np.isnan(drawn.log_recorded(np.zeros(3), 0.5)).all()
 
 
-# --- of all ------------------------------------------------------------------------------------
+# --- all kinds of distributions ----------------------------------------------------------------
 
 MODULES = [
     *("bits", "digits", "decoder_cells", "mixture", "multiples", "normal", "piecewise"),
@@ -592,7 +592,7 @@ def test_the_examples_are_right(name: str) -> None:
 
 
 def every_kind(n: int) -> list[Predictive]:
-    """One of each kind, the same in each of ``n`` rows."""
+    """Return one distribution of each kind, the same in each of ``n`` rows."""
     none = NORMALIZATIONS["none"]
     low, high = np.array([0.0, 1.0]), np.array([1.0, 3.0])
     tokens = Intervals(

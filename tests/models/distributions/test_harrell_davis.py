@@ -20,7 +20,7 @@ def test_the_estimates_are_those_of_scipy() -> None:
 
 
 def test_the_weights_of_three_draws_are_those_worked_out_by_hand() -> None:
-    # Beta(2, 2) has the distribution function 3 x^2 - 2 x^3, at 1/3 that is 7/27.
+    # Beta(2, 2) has the distribution function 3 x^2 - 2 x^3, which is 7/27 at 1/3.
     found = harrell_davis(np.array([[27.0, 270.0, 2700.0]]))
     assert found[0] == pytest.approx(7 + 130 + 700)
     assert harrell_davis(np.array([[5.0]]), 0.3)[0] == 5.0
@@ -51,7 +51,7 @@ def test_one_absurd_draw_far_in_the_tail_does_not_carry_the_median_away() -> Non
     for absurd in (1e300, math.inf):
         draws[0, 7] = absurd
         assert abs(harrell_davis(draws)[0] - usual) < 0.1
-    # Of few draws every one counts.
+    # With few samples, every sample counts.
     assert harrell_davis(np.array([[1.0, math.inf, 0.0]]))[0] == math.inf
     assert np.isnan(harrell_davis(np.array([[1.0, math.inf, -math.inf]]))[0])
 

@@ -1,4 +1,4 @@
-"""The normal distribution in its tails, and mixtures of Gaussians: right, whole, of one mind."""
+"""The normal distribution in its tails, and mixtures of Gaussians: exact and normalized."""
 
 import math
 from statistics import NormalDist
@@ -67,7 +67,7 @@ def test_intervals_without_an_end_and_empty_ones() -> None:
 
 
 def mixture(rows: int, components: int, normalization: str, seed: int = 0) -> Mixture:
-    """Random ones; one weight of each row is 0 where there are several."""
+    """Return random mixtures; with several components, one weight of each row is 0."""
     rng = np.random.default_rng(seed)
     shape = rows, components
     weights = rng.normal(size=shape)
@@ -78,13 +78,13 @@ def mixture(rows: int, components: int, normalization: str, seed: int = 0) -> Mi
 
 
 def of_two(normalization: str = "none") -> Mixture:
-    """0.3 of N(-1, 0.5^2) and 0.7 of N(2, 0.25^2)."""
+    """Return 0.3 of N(-1, 0.5^2) and 0.7 of N(2, 0.25^2)."""
     weights, centers = np.log([[0.3, 0.7]]), np.array([[-1.0, 2.0]])
     return Mixture(weights, centers, np.array([[0.5, 0.25]]), NORMALIZATIONS[normalization])
 
 
 def repeated(one: Mixture, count: int) -> Mixture:
-    """Its first row for each of ``count`` values."""
+    """Return the first row of a mixture, repeated ``count`` times."""
     weights, centers, deviations = (
         np.repeat(array[:1], count, axis=0)
         for array in (one.log_weights, one.centers, one.deviations)
@@ -101,14 +101,14 @@ def test_what_two_components_give_by_hand() -> None:
         assert one.log_density(at)[0] == pytest.approx(math.log(density))
         assert one.cdf(at)[0] == pytest.approx(below)
     assert one.mean()[0] == pytest.approx(0.3 * -1 + 0.7 * 2)
-    assert one.mode()[0] == pytest.approx(2.0)  # the other is 12 deviations away
-    # The lower component is below -0.5 with P(Z <= 1), the upper one with nothing to speak of.
+    assert one.mode()[0] == pytest.approx(2.0)  # the other component is 12 standard deviations away
+    # Below -0.5, the lower component has P(Z <= 1) and the upper one almost nothing.
     assert one.quantiles([0.3 * NormalDist().cdf(1.0)])[0, 0] == pytest.approx(-0.5, rel=1e-12)
 
 
 @each("normalization", list(NORMALIZATIONS))
 def test_one_component_is_like_two_equal_ones(normalization: str) -> None:
-    """One has closed forms, two are summed up."""
+    """One component uses closed forms, two are summed numerically."""
     single = mixture(40, 1, normalization)
     plain = Mixture.single(single.centers[:, 0], single.deviations[:, 0], single.normalizer)
     centers, deviations = (np.repeat(x, 2, axis=1) for x in (single.centers, single.deviations))
@@ -145,7 +145,7 @@ def test_a_quantile_of_a_mixture_undoes_its_cdf(
 
 
 def test_quantiles_are_found_across_gaps_and_from_both_tails() -> None:
-    # Two needles far apart: at 0.5 the distribution function is flat over nearly all of the line.
+    # Two needles far apart: the distribution function is 0.5 over nearly all of the line.
     needles = Mixture(
         np.log([[0.5, 0.5]]), np.array([[-1e6, 1e6]]), np.full((1, 2), 1e-3), NORMALIZATIONS["none"]
     )
@@ -198,7 +198,7 @@ def test_the_crps_of_a_mixture_is_the_integral_of_its_definition(
 
 
 def test_the_crps_of_two_needles_is_that_of_two_points() -> None:
-    # Points at 0 and 1, each of 1/2: mean |X - y| - mean |X - X'| / 2 = 1/2 - 1/4 between them.
+    # Points at 0 and 1, 1/2 each: between them, mean |X - y| - mean |X - X'| / 2 = 1/2 - 1/4.
     needles = Mixture(
         np.zeros((2, 2)),
         np.tile([0.0, 1.0], (2, 1)),
@@ -232,12 +232,12 @@ def test_numerical_and_closed_forms_of_a_mixture_agree(
 
 
 def test_the_mode_is_between_components_that_overlap() -> None:
-    # Three of one height: the highest point is at the center of the middle one, by symmetry.
+    # With three equal components, the mode is the center of the middle one, by symmetry.
     three = Mixture(
         np.zeros((1, 3)), np.array([[-1.0, 0.0, 1.0]]), np.ones((1, 3)), NORMALIZATIONS["scale"]
     )
     assert three.mode()[0] == pytest.approx(0, abs=1e-9)
-    # A slope pulls the peak away from the center of the needle on it: no center is a mode.
+    # A slope moves the peak away from the center of the needle on it: no center is a mode.
     pair = Mixture(
         np.log([[0.5, 0.5]]), np.array([[0.0, 1.0]]), np.array([[1.0, 0.8]]), NORMALIZATIONS["none"]
     )
@@ -248,7 +248,7 @@ def test_the_mode_is_between_components_that_overlap() -> None:
 
 
 def test_the_mode_is_the_peak_in_raw_units() -> None:
-    """Under signed-log a narrow low component can be denser than a wide high one."""
+    """Under signed-log, a narrow low component can be denser than a wide high one."""
     weights, centers = np.log([[0.4, 0.6], [0.1, 0.9]]), np.array([[1.0, 3.0], [-2.0, 2.0]])
     deviations = np.array([[0.1, 0.1], [0.02, 0.3]])
     both = Mixture(weights, centers, deviations, NORMALIZATIONS["signed-log"])

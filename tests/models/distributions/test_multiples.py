@@ -1,4 +1,4 @@
-"""A mantissa times an uncertain power of ten: whole, of one mind, and by hand."""
+"""A mantissa times an uncertain power of ten: normalized, consistent, and checked by hand."""
 
 import math
 from dataclasses import replace
@@ -21,10 +21,10 @@ Floats = NDArray[np.float64]
 NONE = FittedNormalizer(NORMALIZERS.build("none"), {})
 AFFINE = FittedNormalizer(NORMALIZERS.build("affine"), {"mean": 30.0, "deviation": 4.0})
 LOG = FittedNormalizer(NORMALIZERS.build("signed-log"), {})
-#: 0.1, 1, 10, 100, then underflow, overflow, NaN and both infinities, as a scheme has them.
+#: 0.1, 1, 10, 100, then underflow, overflow, NaN and both infinities, in the order of a scheme.
 FACTORS = np.array([0.1, 1.0, 10.0, 100.0, 0.0, np.inf, np.nan, np.nan, np.nan])
 ATOMS = np.array([*[np.nan] * 7, np.inf, -np.inf])
-PLAIN = np.array([0.2, 0.4, 0.3, 0.1, 0, 0, 0, 0, 0])  # no underflow, no overflow, nothing else
+PLAIN = np.array([0.2, 0.4, 0.3, 0.1, 0, 0, 0, 0, 0])  # no underflow, overflow, NaN or infinity
 ALL = np.array([0.1, 0.3, 0.2, 0.05, 0.08, 0.12, 0.05, 0.04, 0.06])
 CENTER, DEVIATION = 2.5, math.sqrt(0.5)
 
@@ -60,7 +60,7 @@ def multiples(
     mantissa: Predictive | None = None,
     normalizer: FittedNormalizer = NONE,
 ) -> Multiples:
-    """The same in each row."""
+    """Return the same distribution in each row."""
     with np.errstate(divide="ignore"):
         logs = np.tile(np.log(weights), (rows, 1))
     return Multiples(
@@ -96,7 +96,7 @@ def test_the_density_integrates_to_the_probability_of_a_finite_number(
     middles = (edges[1:] + edges[:-1]) / 2
     many = multiples(len(middles), weights, mantissa(len(middles)), normalizer)  # type: ignore[operator]
     total = np.exp(many.log_density(middles)) @ np.diff(edges)
-    # What is left is beyond 999, in the tails of the largest factor.
+    # The rest is beyond 999, in the tails of the largest factor.
     ends = one.log_interval(edges[:1], edges[-1:])
     assert total == pytest.approx(np.exp(ends)[0], abs=2e-4)
     assert total == pytest.approx(weights[:5].sum(), abs=0.06)
@@ -109,14 +109,14 @@ def test_the_probability_of_an_interval_is_the_difference_of_the_distribution_fu
     low = np.array([-800.0, -0.05, 0.0, 0.01, 3.0, 5.0, -np.inf])
     high = np.array([-3.0, 0.02, 0.05, 0.2, 60.0, 5.0, np.inf])
     many = multiples(len(low), ALL, mantissa(len(low)))  # type: ignore[operator]
-    numbers = 1 - 0.05  # which are not NaN
+    numbers = 1 - 0.05  # the probability of not being NaN
     expected = (many.cdf(high) - many.cdf(low)) * numbers
     np.testing.assert_allclose(np.exp(many.log_interval(low, high)), expected, atol=1e-12)
     assert np.isnan(many.log_interval(np.full(7, np.nan), high)).all()
 
 
 def test_underflow_overflow_and_what_is_no_number_have_their_mass() -> None:
-    """As intervals have them: an underflow spread evenly, an overflow at its infinity."""
+    """Underflow is spread evenly and overflow lies at infinity, as in ``Intervals``."""
     negative = NormalDist(CENTER, DEVIATION).cdf(0)
     one = multiples(6)
     values = np.array([np.nan, np.inf, -np.inf, 0.05, -0.05, 5000.0])
@@ -127,7 +127,7 @@ def test_underflow_overflow_and_what_is_no_number_have_their_mass() -> None:
     bare = np.exp(multiples(6, np.where(FACTORS == 0, 0.0, ALL)).log_density(values))
     assert found[3] - bare[3] == pytest.approx(0.08 * (1 - negative) / 0.1)
     assert found[4] - bare[4] == pytest.approx(0.08 * negative / 0.1)
-    assert found[5] == pytest.approx(0.12 * (1 - negative))  # beyond all that can be written
+    assert found[5] == pytest.approx(0.12 * (1 - negative))  # beyond the largest number
     ends = one.cdf(np.array([-np.inf, np.inf, 1e300, -1e300, np.nan, 0.0]))
     assert ends[:4] * 0.95 == pytest.approx([found[2], 0.95, 0.95 - found[1], found[2]])
     assert np.isnan(ends[4])
@@ -170,7 +170,7 @@ def test_what_is_surely_no_finite_number_has_a_distribution_of_them_all_the_same
     np.testing.assert_allclose(one.crps(np.full(3, 7.0)), plain.crps(np.full(3, 7.0)))
     found = one.quantiles([0.5])[:, 0]
     assert found[0] == np.inf == found[2]
-    assert found[1] == pytest.approx(plain.median()[1])  # given that it is a number
+    assert found[1] == pytest.approx(plain.median()[1])  # conditional on not being NaN
 
 
 def test_numbers_of_all_sizes_are_scored() -> None:

@@ -1,4 +1,4 @@
-"""Independent digits and bits, beside sums over every number that there is."""
+"""Independent digits and bits, compared with sums over all numbers."""
 
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ LEVELS = (0.01, 0.2, 0.5, 0.77, 0.999)
 
 
 class Corners(NamedTuple):
-    """A distribution function made of straight lines: points, and heights there."""
+    """A piecewise linear distribution function: its points and their heights."""
 
     x: Floats
     f: Floats
@@ -36,7 +36,7 @@ def digits() -> IndependentDigits:
 
 
 def every_number(of: IndependentDigits, row: int) -> tuple[Floats, Floats, Corners]:
-    """All values, their masses, and the distribution function."""
+    """Return all values, their masses, and the distribution function."""
     sizes = np.arange(10**PLACES)
     mass = np.exp(of.log_digits[row, np.arange(PLACES), digits_of(sizes, PLACES)].sum(axis=1))
     positive, negative = np.exp(of.log_signs[row])
@@ -62,7 +62,7 @@ def test_digits_answer_as_a_list_of_all_numbers_does(digits: IndependentDigits) 
             assert crps[value][row] == pytest.approx(piecewise.crps(x, f, value))
             ends = np.interp([value - 0.33, value + 0.71], x, f, 0, 1)
             assert near[value][row] == pytest.approx(ends[1] - ends[0], abs=1e-12)
-            if abs(abs(value / UNIT) % 1 - 0.5) > 1e-6:  # not on an end of a cell
+            if abs(abs(value / UNIT) % 1 - 0.5) > 1e-6:  # not on the edge of a cell
                 cell = np.searchsorted(x, value, "right") - 1
                 there = masses[cell] / UNIT if 0 <= cell < len(masses) else 0
                 assert density[value][row] == pytest.approx(there)
@@ -108,7 +108,7 @@ def test_ties_have_the_density_of_the_number_that_is_trained() -> None:
 
 @pytest.fixture(scope="module")
 def bits() -> IndependentBits:
-    """Numbers of exponents from -2 to 1, of both signs."""
+    """Return bits of numbers with exponents from -2 to 1 and both signs."""
     logits = np.random.default_rng(0).normal(size=(3, 64)) * 1.5
     logits[:, 1] = -2000
     logits[:, 2:10] = 2000
@@ -122,7 +122,7 @@ def test_the_crps_of_nan_is_nan(bits: IndependentBits) -> None:
 def answers_as_drawn(
     one: FloatingPlaces, points: tuple[float, ...], below: float, above: float
 ) -> None:
-    """Compare the answers with those of many draws; intervals reach so far to each side."""
+    """Compare answers with those of many samples; intervals reach from -below to +above."""
     drawn = one.sample(6000, np.random.default_rng(2))
     assert (drawn < 0).any()
     shuffled = np.random.default_rng(3).permuted(drawn, axis=1)
@@ -180,7 +180,7 @@ def test_every_bit_of_a_number_comes_back(times: int) -> None:
 
 
 def test_bits_are_those_of_the_papers_numbers() -> None:
-    """arXiv 2510.06824: sign, exponent, significand, the highest bit first."""
+    """Golden bits of arXiv 2510.06824: sign, exponent, significand, highest bit first."""
     golden = {
         -60.2: "1 10000000100 1110000110011001100110011001100110011001100110011010",
         17.5: f"0 10000000011 0001100000{'0' * 42}",
@@ -193,7 +193,7 @@ def test_bits_are_those_of_the_papers_numbers() -> None:
 
 
 def test_a_point_divides_the_areas_of_a_tree() -> None:
-    """The doctest's tree, whose cells have the masses 1/8, 3/8, 1/8 and 3/8."""
+    """The tree of the doctest, whose cells have the masses 1/8, 3/8, 1/8 and 3/8."""
     tree = PrefixTree(np.log([[[0.5, 0.5], [0.25, 0.75]]]))
     x, f = np.linspace(0, 1, 5), np.array([0, 1, 4, 5, 8]) / 8
     for cell, into in ((0, 0.0), (1, 0.5), (3, 1.0), (2, 0.25)):
@@ -215,7 +215,7 @@ def test_a_point_divides_the_areas_of_a_tree() -> None:
 
 @pytest.fixture(scope="module")
 def notation() -> IndependentScientific:
-    """Numbers of exponents from 0 to 2, of both signs, and zero."""
+    """Return digits of numbers with exponents from 0 to 2, both signs, and zero."""
     logits = np.random.default_rng(0).normal(size=(3, 20, 10)) * 1.5
     logits[:, :3] = -2000
     logits[:, [0, 1], [5, 0]] = 0
@@ -230,7 +230,7 @@ def test_scientific_notation_answers_as_what_is_drawn_of_it_does(
     answers_as_drawn(notation, (0.0, -1.3, 2.7, 170.0, -43.0, 1e-3), 9, 5)
     for level in LEVELS:
         quantile = notation.quantiles([level])[:, 0]
-        # Of what is read as one float several have seventeen digits.
+        # Several numbers of seventeen digits round to the same float.
         above, below = (np.nextafter(quantile, end) for end in (np.inf, -np.inf))
         assert (notation.cdf(above) >= level - 1e-12).all(), level
         assert (notation.cdf(below) <= level + 1e-12).all(), level
@@ -252,7 +252,7 @@ def test_zero_and_infinity_in_scientific_notation(notation: IndependentScientifi
     infinite = np.exp(flat.log_density(np.array([np.inf])))
     assert infinite == pytest.approx([0.5 * 0.9 * (1 - 0.808)])
     assert flat.cdf(np.array([np.inf])).tolist() == [1]
-    # What is too small for float64 is the smallest number, and above 0.
+    # Numbers too small for float64 become the smallest float above 0.
     assert flat.cdf(np.zeros(1)) == pytest.approx([0.5 * 0.9 + 0.1])
     assert scientific.sizes_of(np.array([[*(int(one) for one in "100" + "1" * 17)]])) == [5e-324]
     drawn = flat.sample(20_000, np.random.default_rng(0))

@@ -1,4 +1,4 @@
-"""Stated tails: whole, of one mind with what lies inside, and by hand."""
+"""Fixed tails: normalized, consistent with the inner distribution, and checked by hand."""
 
 import math
 from collections.abc import Callable
@@ -26,7 +26,7 @@ SHARES = np.array([0.2, 0.5, 0.3])
 
 
 def histogram(rows: int) -> Intervals:
-    """Three bins, the same in each row."""
+    """Return three bins, the same in each row."""
     middles = (EDGES[1:] + EDGES[:-1]) / 2
     return Intervals(
         low=EDGES[:-1], high=EDGES[1:], values=middles, log_mass=np.tile(np.log(SHARES), (rows, 1))
@@ -38,13 +38,13 @@ def tailed(rows: int, mass: float = MASS) -> Tailed:
 
 
 def answers(ask: Callable[[Tailed], Callable[[Floats], Floats]], values: Floats) -> Floats:
-    """One distribution's answers at many values."""
+    """Return the answers of one distribution at many values."""
     return ask(tailed(len(values)))(values)
 
 
 def test_densities_are_those_worked_out_by_hand() -> None:
     found = np.exp(answers(lambda one: one.log_density, np.array([1.5, 2.2, 0.0, 13.0])))
-    # 0 is 1 below the range, a quarter of its width; 13 is twice the width above.
+    # 0 is a quarter of the width below the range; 13 is two widths above it.
     expected = [0.9 * 0.2, 0.9 * 0.5 / 0.5, 0.05 * math.exp(-0.25) / 4, 0.05 * math.exp(-2) / 4]
     np.testing.assert_allclose(found, expected)
 
@@ -126,12 +126,12 @@ def test_no_mass_changes_nothing() -> None:
 
 
 def test_draws_inside_score_as_well_as_they_would_alone() -> None:
-    # With a mass of 0 the score of draws is their own; with one it has no density either.
+    # With mass 0, samples score as without tails. With tails, they still have no density,
     drawn = Empirical(np.array([[1.0, 2.0, 5.0]]))
     assert Tailed(drawn, LOW, HIGH, 0.0).crps(np.array([3.0]))[0] == pytest.approx(
         drawn.crps(np.array([3.0]))[0]
     )
-    for value in (3.0, HIGH + 1):  # nor outside the range, where the tails alone would be told
+    for value in (3.0, HIGH + 1):  # not even outside the range, where only tails have one
         tailed = Tailed(drawn, LOW, HIGH, MASS)
         assert np.isnan(tailed.log_density(np.array([value]))).all()
         assert np.isnan(tailed.log_interval(np.array([value]), np.array([value + 1]))).all()

@@ -1,4 +1,4 @@
-"""Embedders of all digits of a number: what they make of it, and that no digit is lost before."""
+"""Embedders of all digits of a number: their features, and that no digit is lost on the way."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def built(spec: str, width: int = 128, scheme: str = "fone") -> FeatureModule:
 
 
 def vectors(of: FeatureModule, text: str, scheme: str = "fone") -> Tensor:
-    """[L, D] of a text."""
+    """Return the vectors [L, D] of a text."""
     one = batch(scheme, [text])
     known = of.of_host(one.tokens, one.values())
     given = [torch.from_numpy(x) for x in (one.tokens, one.values().astype(np.float32), *known)]
@@ -37,20 +37,22 @@ def vectors(of: FeatureModule, text: str, scheme: str = "fone") -> Tensor:
 
 
 def test_the_published_form_of_fone() -> None:
-    """Golden numbers of the public code for 17.5, two digits before the point and one behind it:
-    cosines as they are, at T = 1, 10 and 100; with the bases 2 and 5, at T = 0.2, 0.5, 2, ..., 200
-    and 500."""
+    """Golden numbers of the public code for 17.5: two digits before the point, one after it.
+
+    Cosines are not shifted, at T = 1, 10 and 100. With the bases 2 and 5, T = 0.2, 0.5, 2, ..., 200
+    and 500.
+    """
     [features] = built("fone,whole=2,decimals=1,shifted=no").features(np.array([17.5]))
     assert features == pytest.approx([0, -1, 0, 0, -1, 0.453990, 0.891007], abs=1e-6)
     [features] = built("fone,whole=2,decimals=1,shifted=no,bases=2+5").features(np.array([17.5]))
     periods = np.array([0.2, 0.5, 2, 5, 20, 50, 200, 500])
     expected = np.stack([np.cos(35 * np.pi / periods), np.sin(35 * np.pi / periods)], axis=1)
     assert features[1:] == pytest.approx(expected.ravel(), abs=1e-6)
-    assert features[7:9] == pytest.approx([-1, 0], abs=1e-6)  # 17.5 is half of 5 above 15
+    assert features[7:9] == pytest.approx([-1, 0], abs=1e-6)  # 17.5 is half a period of 5 above 15
 
 
 def test_the_angles_of_fone_are_the_papers() -> None:
-    """17.5 with two digits before the point and one behind it: T = 1, 10 and 100."""
+    """17.5 with two digits before the point and one after it: T = 1, 10 and 100."""
     [features] = built("fone,whole=2,decimals=1").features(np.array([17.5]))
     of_zero = np.array([0, 1, 0, 1, 0, 1, 0])
     assert features + of_zero == pytest.approx([0, -1, 0, 0, -1, 0.453990, 0.891007], abs=1e-6)
@@ -59,12 +61,12 @@ def test_the_angles_of_fone_are_the_papers() -> None:
 def test_places_that_numbers_do_not_use_add_nothing_in_fone() -> None:
     nothing, hundreds = built("fone").features(np.array([0.0, 700.0]))
     assert not nothing.any()
-    assert not hundreds[: 1 + 2 * 7].any()  # five behind the point, units and tens
+    assert not hundreds[: 1 + 2 * 7].any()  # five decimals, units and tens
 
 
 @each("number", ["17.5", "-17.5", "0", "123456789.12345", "9999999999.99999"])
 def test_all_digits_can_be_read_off_the_angles_of_fone(number: str) -> None:
-    """The lowest place first, each corrected by those that are Known: arXiv 2502.09741, issue 3."""
+    """Read the lowest digit first; correct each by those below it (arXiv 2502.09741, issue 3)."""
     [features] = built("fone").features(np.array([float(number)]))
     cosines, sines = features[1::2].astype(np.float64) + 1, features[2::2].astype(np.float64)
     rest, digits = 0.0, []
@@ -76,7 +78,7 @@ def test_all_digits_can_be_read_off_the_angles_of_fone(number: str) -> None:
 
 
 def test_fifteen_digits_reach_the_vector_of_a_number() -> None:
-    """Float32 would not tell these apart, nor would their scheme xval."""
+    """In float32 the two numbers are equal, but their vectors differ."""
     for scheme in ("fone", "xval"):
         with case(scheme):
             of = built("fone", scheme=scheme)
@@ -105,7 +107,7 @@ def test_a_scheme_without_whole_numbers_is_refused() -> None:
 
 
 def test_a_batch_carries_all_digits_to_the_embedder() -> None:
-    """Also where the objective moves the row by one, and hides numbers."""
+    """Digits survive the shift by one token (``ar``) and masking (``mlm``)."""
     number = 1234567890.12345
     for objective in ("ar", "mlm:targets"):
         with case(objective):
@@ -119,7 +121,7 @@ def test_a_batch_carries_all_digits_to_the_embedder() -> None:
 
 
 def test_what_a_model_writes_has_all_digits_and_is_seen_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a whole answer, behind a cache: what stands beside a token is what the head says."""
+    """In a generated answer, each number is embedded with all digits of its prediction."""
     number = -1234567890.12345
     of = model("fone", "ar", size="nano,layers=1,heads=2,width=32")
     assert of.value_head is not None
@@ -142,7 +144,7 @@ def test_what_a_model_writes_has_all_digits_and_is_seen_so(monkeypatch: pytest.M
 
 
 def _only(of: Codec, n: int) -> Tensor:
-    """[n, V] logits that leave nothing but a number to say."""
+    """Return logits [n, V] that make the number token the most probable."""
     logits = torch.zeros(n, of.vocabulary_size)
     logits[:, of.number_first] = 9
     return logits
@@ -152,8 +154,10 @@ def _only(of: Codec, n: int) -> Tensor:
 
 
 def test_base10_in_the_published_form() -> None:
-    """Golden numbers: sign class 0 for minus, exponent 501, mantissa 602..., then those of 1 / x,
-    each as 1 among -1, times sqrt(768 / 210)."""
+    """Golden numbers: sign class 0 for minus, exponent 501, mantissa 602..., then those of 1 / x.
+
+    Digits are one-hot with 1 and -1, times sqrt(768 / 210).
+    """
     number, _, zero = vectors(
         built("base10:pad,reciprocal=yes", 768, "base10"), "-60.2 0", "base10"
     )
@@ -168,14 +172,14 @@ def test_base10_in_the_published_form() -> None:
 
 
 def test_bits_stand_in_the_first_coordinates_in_place_of_the_token() -> None:
-    """At a width of 768 each is 2.449490 or its negative."""
+    """At width 768, each bit is 2.449490 or its negative."""
     of = built("bits:pad", 768, "bits")
     [number, *_] = vectors(of, "-60.2", "bits")
     signs = (number[:128] > 0).int().tolist()
     assert number[:128].abs().tolist() == pytest.approx([2.449490] * 128)
     assert not number[128:].any()
     written = [f"{int(''.join(map(str, part)), 2):016x}" for part in (signs[:64], signs[64:])]
-    assert written == ["c04e19999999999a", "bf91028d2ec70440"]  # the number, and 1 / it
+    assert written == ["c04e19999999999a", "bf91028d2ec70440"]  # the number and 1 / number
 
 
 def test_zero_has_the_reciprocal_infinity() -> None:

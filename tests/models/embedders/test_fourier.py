@@ -40,7 +40,7 @@ def built(spec: str = "fourier", width: int = WIDTH) -> nn.Module:
 
 
 def bare() -> nn.Module:
-    """One whose vectors are the 24 features themselves: no vector of a token, no learnt map."""
+    """Return an embedder that outputs its 24 features: zero token vectors and an identity map."""
     of = built(width=24)
     with torch.no_grad():
         of.get_parameter("table.weight").zero_()
@@ -49,7 +49,7 @@ def bare() -> nn.Module:
 
 
 def seen(of: nn.Module, values: Any) -> NDArray[np.float64]:
-    """[n, width] the vectors of ``[NUM]`` with these values."""
+    """Return the vectors [n, width] of ``[NUM]`` with these values."""
     row = torch.tensor(np.atleast_1d(values), dtype=torch.float32)[None]
     vectors: Tensor = of(torch.full(row.shape, NUM), row)
     return vectors[0].detach().double().numpy()
@@ -59,17 +59,17 @@ def coordinate(values: Any) -> NDArray[np.float64]:
     return np.asarray(np.sign(values) * np.log1p(np.abs(values) / 1e-8))
 
 
-# --- what it is ---------------------------------------------------------------------------------
+# --- features -----------------------------------------------------------------------------------
 
 
 def test_features_are_sines_and_cosines_of_the_signed_logarithm() -> None:
-    """Every frequency twice the last; the first goes half around from -1e8 to 1e8."""
+    """Frequencies double. The first covers half a turn from -1e8 to 1e8."""
     values = np.array([-1e8, -60.2, -1e-8, 0.0, 2e-6, 0.5, 1.0, 3.0, 1e8])
     turns = 2.0 ** np.arange(12) * math.pi / (2 * coordinate(1e8))
     angles = (coordinate(values) - coordinate(1.0))[:, None] * turns
     expected = np.concatenate([np.sin(angles), np.cos(angles) - 1], axis=1)
     np.testing.assert_allclose(seen(bare(), values), expected, atol=0.03)
-    # Rounding of float32 turns the finest of them furthest.
+    # Rounding to float32 affects the highest frequencies most.
     np.testing.assert_allclose(seen(bare(), values)[:, :6], expected[:, :6], atol=1e-4)
     assert turns[0] * (coordinate(1e8) - coordinate(-1e8)) == pytest.approx(math.pi)
 
@@ -91,7 +91,7 @@ def seen_features(of: nn.Module, values: NDArray[np.float64]) -> NDArray[np.floa
 
 
 def test_a_number_that_is_1_is_a_number_as_any_other() -> None:
-    """As far from its neighbours as every number is from its own, whose ratios are the same."""
+    """Vectors of x and 1.01 x are equally far apart for any x, including 1."""
     steps = [np.linalg.norm(np.diff(seen(bare(), [x, 1.01 * x]), axis=0)) for x in (1, 1e-3, 1e5)]
     assert steps == pytest.approx([steps[0]] * 3, rel=2e-3)
     assert steps[0] > 0.1
@@ -114,18 +114,18 @@ finite = st.floats(-1e9, 1e9, width=32)
 
 @given(finite, finite)
 def test_numbers_that_are_near_have_vectors_that_are_near(x: float, y: float) -> None:
-    """No further apart than the coordinates are, times the frequencies' length."""
+    """Vectors differ by at most the coordinates' distance times the norm of the frequencies."""
     steepest = math.sqrt(sum(4.0**k for k in range(12))) * math.pi / (2 * coordinate(1e8))
     u = coordinate(np.clip([x, y], -1e8, 1e8))
     apart = float(np.linalg.norm(np.diff(seen(bare(), [x, y]), axis=0)))
-    assert apart <= steepest * abs(u[1] - u[0]) + 0.03  # of rounding
+    assert apart <= steepest * abs(u[1] - u[0]) + 0.03  # for rounding
 
 
 def test_vectors_go_through_zero_with_one_slope() -> None:
     h = 1e-11
     below, zero, above = seen(bare(), [-h, 0.0, h])
     assert np.abs(above - below).max() < 0.2
-    # The finest frequencies round too much to be divided by so little.
+    # Differences of the highest frequencies are too small for float32 to give slopes.
     slopes = np.stack([zero - below, above - zero])[:, 8:12] / h
     np.testing.assert_allclose(slopes[0], slopes[1], rtol=0.1)
     assert np.array_equal(*seen(bare(), [-0.0, 0.0]))
@@ -135,16 +135,19 @@ def test_vectors_go_through_zero_with_one_slope() -> None:
 
 
 def read_back(of: nn.Module, vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The values of vectors that layer norm went over: a linear map, and the angle of each
-    frequency, the coarse ones saying which turn of the finer ones it is."""
+    """Return the values of layer-normalized vectors.
+
+    Invert the linear map, then read the angle of each frequency. Low frequencies select the turn of
+    higher ones.
+    """
     weight = of.get_parameter("linear.weight").detach().double().numpy()
     token = of.get_parameter("table.weight")[NUM].detach().double().numpy()
     basis = np.column_stack([weight, token])
     parts = vectors @ np.linalg.pinv(basis - basis.mean(axis=0)).T
-    features = parts[:, :-1] / parts[:, -1:]  # the token's own part is 1 before the norm
+    features = parts[:, :-1] / parts[:, -1:]  # before the norm, the token has coefficient 1
     sines, cosines = features[:, :12], features[:, 12:] + 1
     turns = 2.0 ** np.arange(12) * math.pi / (2 * coordinate(1e8))
-    # From -1e8 to 1e8 the first angle goes from -3/4 pi to 1/4 pi.
+    # From -1e8 to 1e8, the first angle goes from -3/4 pi to 1/4 pi.
     u = np.arctan2(sines[:, 0], cosines[:, 0]) / turns[0]
     for k in range(1, 12):
         angle = np.arctan2(sines[:, k], cosines[:, k])
@@ -165,7 +168,7 @@ def test_numbers_of_all_magnitudes_and_signs_and_zero_are_apart_behind_a_layer_n
     values = np.concatenate([-MAGNITUDES[::-1], [0.0], MAGNITUDES])
     normed = F.layer_norm(torch.from_numpy(seen(built(), values)), (WIDTH,))
     apart = torch.cdist(normed, normed) + 100 * torch.eye(len(values))
-    assert apart.min() > 1.0  # of a length of 8
+    assert apart.min() > 1.0  # vectors have length 8
 
 
 @each(("x", "like"), [(1e9, 1e8), (-3e38, -1e8), (math.inf, 1e8)])
@@ -174,7 +177,7 @@ def test_what_lies_beyond_the_largest_is_like_it(x: float, like: float) -> None:
 
 
 def test_what_is_no_number_stays_none() -> None:
-    """So a prediction that came to nothing does not go on as an ordinary number."""
+    """A failed prediction is not embedded as an ordinary number."""
     assert np.isnan(seen(built(), [math.nan])).all()
 
 
@@ -197,7 +200,7 @@ def states(of: Model, texts: list[str]) -> Tensor:
 
 
 def test_only_numbers_have_values_beside_them() -> None:
-    """What float32 cannot hold has a token of its own and 1 in the channel: it is looked up."""
+    """Numbers beyond float32 have their own token and channel value 1, so they are looked up."""
     of = model("xval", "mlm", embedder="fourier")
     one = batch("xval", ["a -60.2 1e400 1"])
     number = codec("xval").number_first

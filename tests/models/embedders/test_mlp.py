@@ -1,4 +1,4 @@
-"""The embedder ``mlp``: a network of the value, which is first rounded down if there are bins."""
+"""The embedder ``mlp``: a network of the value, rounded down to a bin if there are bins."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""NumValue: the vector of a number's prefix, and training in two passes, by hand."""
+"""NumValue: the vector of a number's prefix, and training in two passes, checked by hand."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -49,7 +49,7 @@ def tokens_of(*texts: str) -> Tensor:
 
 
 def values_of(of: Any, *texts: str) -> Tensor:
-    """[P, D]: f of every number, in order."""
+    """Return f of every number, in order: [P, D]."""
     tokens = tokens_of(*texts)
     made = of(tokens, torch.ones_like(tokens, dtype=torch.float32))
     return cast(Tensor, made[tokens == of.ahead])
@@ -77,12 +77,12 @@ OWN, OTHERS = "reconstruction_loss", "reconstruction_of_others"
 
 
 def figures(of: Model, losses: Losses) -> dict[str, Tensor]:
-    """The objective's own, by their names."""
+    """Return the objective's own losses, by name."""
     return {one.name: loss for one, loss in zip(of.figures, losses.own, strict=True)}
 
 
 def own_of(of: Model) -> nn.Module:
-    """The projection."""
+    """Return the projection."""
     assert of.own is not None
     return of.own
 
@@ -92,7 +92,7 @@ def example_of(objective: str = "numvalue") -> tuple[Batch, TrainingBatch]:
     return rows, OBJECTIVES.build(objective).example(rows, np.random.default_rng(0))
 
 
-# --- what stands behind a prefix ----------------------------------------------------------------
+# --- digits after a prefix ----------------------------------------------------------------------
 
 
 def test_digits_are_those_up_to_the_next_thing_that_is_none() -> None:
@@ -162,7 +162,7 @@ def test_the_rnn_reads_each_part_from_left_to_right() -> None:
         ("123456789012345678901234.5", ("123456789012345678901234", "5"), (1, 24 / 18, 1 / 22)),
     ):
         seen = torch.cat([last(whole, parts[0]), last(decimals, parts[1]), torch.tensor(known)])
-        # Beside others that are longer and shorter.
+        # In a batch with longer and shorter numbers.
         found = values_of(of, text, "1.123456789", "8")[0]
         torch.testing.assert_close(found, out(seen), atol=1e-6, rtol=1e-5)
 
@@ -184,7 +184,7 @@ def test_the_scalar_is_the_number() -> None:
         ("-60.25", -60.25),
         ("0.001", 0.001),
         ("12345678901234567890", 1.2345678901234567e19),
-        ("1" + 399 * "0", 1e38),  # as large as it gets
+        ("1" + 399 * "0", 1e38),  # capped at 1e38
     ):
         expected = out(torch.tensor([x])).tanh()
         torch.testing.assert_close(values_of(of, text)[0], expected)
@@ -238,7 +238,7 @@ def test_rows_without_numbers_leave_gradients_of_zero(encoder: str) -> None:
 
 
 def by_hand(of: Model, rows: Batch, settings: Any) -> tuple[Tensor, Tensor, Tensor]:
-    """Row by row, place by place."""
+    """Compute the three losses row by row and token by token."""
     emb, proj, rec = (list[Tensor]() for _ in range(3))
     for row, length in enumerate(rows.lengths.tolist()):
         start = int(rows.answer_start[row])
@@ -297,7 +297,7 @@ def test_the_losses_are_those_of_the_equations(objective: str, encoder: str) -> 
 
 
 def test_nothing_is_detached() -> None:
-    """What each loss teaches: the second pass f and the trunk too, the cosine both its sides."""
+    """The second pass also trains f and the trunk; the cosine loss trains both of its inputs."""
     of = model(SCHEME, "numvalue,project=answer", embedder="numvalue:mlp")
     _, example = example_of("numvalue,project=answer")
     losses = of.losses(of.given(example))
@@ -339,7 +339,7 @@ def test_the_lengths_that_are_logged_are_those_of_the_vectors() -> None:
 
 
 def test_what_is_logged_tells_whether_the_vectors_of_numbers_are_alike() -> None:
-    """With one vector for all numbers the loss is the same for another number's."""
+    """If all numbers have the same vector, the loss is the same for another number's vector."""
     of = model(SCHEME, "numvalue", embedder="numvalue:mlp")
     _, example = example_of()
     told = figures(of, of.losses(of.given(example)))
@@ -363,7 +363,7 @@ def trainer(objective: str = "numvalue", encoder: str = "mlp", **how: Any) -> Tr
 
 @each(("rate", "times"), [(0.02, 4), (0.1, 20)])
 def test_what_makes_the_vectors_has_a_rate_of_its_own(rate: float, times: float) -> None:
-    """Of the others' 5e-3; the paper's is 1e-3 beside 5e-5, 20 times as much (Table 5)."""
+    """Other weights have a rate of 5e-3. The paper's factor is 20: 1e-3 and 5e-5 (Table 5)."""
     of = trainer(f"numvalue,rate={rate}")
     apart = {
         id(p) for name, p in of.model.named_parameters() if name.startswith("embedder.encoder")
@@ -387,7 +387,7 @@ def test_a_batch_in_parts_is_the_same_step(objective: str, accumulate: int) -> N
         assert found.grad is not None and expected.grad is not None
         torch.testing.assert_close(found.grad, expected.grad, rtol=1e-3, atol=1e-6)
     told = [[of.validate([example]), of.means()] for of in (parts, whole)]
-    for one in (*told[0], *told[1]):  # at the end of a part another number is the next one
+    for one in (*told[0], *told[1]):  # the next number differs at the end of a part
         assert one.pop("reconstruction_of_others") > 0
     for found_means, means in zip(*told, strict=True):
         assert found_means == pytest.approx(means, rel=1e-3)
@@ -467,7 +467,7 @@ def test_answers_are_learnt_by_heart_and_written_without_seeing_them(encoder: st
 
 
 def test_a_prefix_that_was_written_is_seen_as_its_projection() -> None:
-    """The value's own vector would not be Known: what is behind the prompt changes nothing."""
+    """The number is not yet known, so text after the prompt does not affect the answer."""
     of = model(SCHEME, "numvalue", embedder="numvalue:mlp")
     plain = of.token_head.forward
 
@@ -492,7 +492,7 @@ def test_a_prefix_that_was_written_is_seen_as_its_projection() -> None:
 
 
 def test_a_number_is_scored_without_its_own_value_before_it() -> None:
-    """Each token's probability is that of a loop in which the number's prefix is projected."""
+    """Each token's probability equals that of a loop in which the number's prefix is projected."""
     of = model(SCHEME, "numvalue", embedder="numvalue:rnn")
     rows = batch(SCHEME, ["2*35=-7.5", "x 1.5e-3 z=12"])
     chosen = np.ones(len(rows.number), np.bool_)
@@ -533,7 +533,7 @@ def test_a_number_is_scored_without_its_own_value_before_it() -> None:
         assert found[index] == pytest.approx(total, abs=1e-3)
 
 
-# --- what cannot be -----------------------------------------------------------------------------
+# --- invalid settings ---------------------------------------------------------------------------
 
 
 @each(

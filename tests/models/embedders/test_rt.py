@@ -49,7 +49,7 @@ def test_places_are_those_of_the_data() -> None:
 
 
 def encoding(spec: str, token: str, scheme: str = "rt,whole=2,decimals=1") -> list[float]:
-    """What is added to the vector of a token, at width 6."""
+    """Return the encoding added to the vector of a token, at width 6."""
     vocabulary = Vocabulary.of(codec(scheme))
     module = EMBEDDERS.build(spec).build(vocabulary, 6)
     tokens = torch.tensor([[vocabulary.first + vocabulary.names.index(token)]])
@@ -63,7 +63,7 @@ def encoding(spec: str, token: str, scheme: str = "rt,whole=2,decimals=1") -> li
     [
         ("rt,largest=1", "_3_-1_", [3, -3, 1, -1, 0.6, -0.6]),
         ("rt:100", "_6_1_", [6, -6, 2, -2, 1.2, -1.2]),
-        ("rt", "_9_1_", [10, -10, 10 / 3, -10 / 3, 2, -2]),  # 90, the largest of a token
+        ("rt", "_9_1_", [10, -10, 10 / 3, -10 / 3, 2, -2]),  # 90, the largest value of a token
         ("rt", "_0_0_", [0] * 6),
         ("rt", "-", [0] * 6),
     ],

@@ -1,4 +1,4 @@
-"""The embedder ``soft-bins``: two neighboring edges of bins, by how near they are."""
+"""The embedder ``soft-bins``: the two neighboring bin edges, weighted by how near they are."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""The head bits: every float64, and what is none."""
+"""The head ``bits``: every float64, and bit patterns that are not finite numbers."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_losses_are_ten_times_the_mean_over_all_bits() -> None:
 
 
 def test_what_is_said_and_is_no_number_is_a_named_failure() -> None:
-    """An exponent of ones: infinite, of either sign, or no number."""
+    """An exponent of all ones is an infinity of either sign or NaN."""
     logits = torch.full((4, 64), -30.0)
     logits[:3, 1:12] = 30.0
     logits[1, 0] = logits[2, 63] = 30.0

@@ -1,7 +1,7 @@
-"""Decoder heads against all numbers of small codecs, one by one.
+"""Decoder heads, checked against all numbers of small codecs.
 
-Exact answers (density, distribution function, quantiles, intervals, mode) come from readers that
-say what they are told; what depends on a transformer is checked on one with random weights.
+Exact answers (density, distribution function, quantiles, intervals, mode) come from readers with
+given probabilities. What depends on a transformer is checked on one with random weights.
 """
 
 import math
@@ -56,7 +56,7 @@ LEVELS = [1e-9, 0.001, 0.1, 0.25, 0.5, 0.77, 0.999, 1 - 1e-9]
 
 @cache
 def log_masses(spec: str, rows: int = 3, spread: float = 2.0, seed: int = 0) -> Floats:
-    """Random log-probabilities of all numbers of a codec, each row sums to 1."""
+    """Return random log-probabilities of all numbers of a codec; each row sums to 1."""
     random = np.random.default_rng(seed)
     logs = spread * random.standard_normal((rows, len(listed(spec).paths)))
     logs -= np.logaddexp.reduce(logs, axis=1, keepdims=True)
@@ -64,13 +64,13 @@ def log_masses(spec: str, rows: int = 3, spread: float = 2.0, seed: int = 0) -> 
 
 
 def told(spec: str, logs: Floats, scaling: Scaling = PLAIN) -> DecoderDistribution:
-    """The distributions that a reader with these log-probabilities gives."""
+    """Return the distributions of a reader with these log-probabilities."""
     reader = Told(listed(spec), logs)
     return DecoderDistribution(reader, reader.rows, scaling)
 
 
 def inside(numbers: Listed, seed: int = 1) -> Floats:
-    """float64[m]: a value within each cell."""
+    """Return a value inside each cell: float64[m]."""
     low, high = numbers.ends.T
     values: Floats = low + (high - low) * np.random.default_rng(seed).uniform(0.05, 0.95, len(low))
     return values
@@ -81,7 +81,7 @@ def all_at(
     question: Callable[[DecoderDistribution], Callable[..., Floats]],
     *at: Floats,
 ) -> Floats:
-    """A question of one value a row, of every value for each row: float64[n, values]."""
+    """Return the answers of each row about every value: float64[n, values]."""
     rows, count = len(one.parameters), len(at[0])
     repeated = one.parameters.repeat_interleave(count, dim=0)
     many = DecoderDistribution(one.reader, repeated, one.scaling)
@@ -90,7 +90,7 @@ def all_at(
 
 @cache
 def random_reader(spec: str, size: str = "small", masked: bool = True) -> DecoderReader:
-    """A decoder whose weights are so large that what it says differs from token to token."""
+    """Return a decoder with weights so large that its output differs from token to token."""
     torch.manual_seed(3)
     scheme = SCHEMES.build(spec)
     layers, heads, width = SIZES[size]
@@ -184,9 +184,9 @@ def test_a_tiny_interval_and_a_tiny_probability_keep_their_digits(spec: str) -> 
     middles = inside(numbers)
     low, high = numbers.ends.T
     spans = [
-        (middles, middles + 1e-9 * (high - low)),  # in one cell
-        (np.roll(np.sort(middles), 1)[1:], np.sort(middles)[1:]),  # over one end of a cell
-        (np.sort(middles)[:-3], np.sort(middles)[3:]),  # over whole cells
+        (middles, middles + 1e-9 * (high - low)),  # within one cell
+        (np.roll(np.sort(middles), 1)[1:], np.sort(middles)[1:]),  # across one edge of a cell
+        (np.sort(middles)[:-3], np.sort(middles)[3:]),  # across whole cells
     ]
     for starts, stops in spans:
         found = all_at(one, lambda d: d.log_interval, starts, stops)[0]
@@ -239,7 +239,7 @@ def test_beams_find_the_most_probable_number(spec: str) -> None:
 
 
 def test_one_beam_takes_the_most_probable_token_each_time() -> None:
-    # 00 0.31, 01 0.29, 10 0.39, 11 0.01: greedily the number begins with 0, the mode is 10.
+    # 00 0.31, 01 0.29, 10 0.39, 11 0.01: greedy decoding starts with 0, but the mode is 10.
     logs = np.log([[0.31, 0.29, 0.39, 0.01], [0.1, 0.2, 0.3, 0.4]])
     reader = Told(listed("nd,base=2,length=2"), logs)
     assert reader.beams(reader.rows, 1)[0].tolist() == [[[0, 0]], [[1, 1]]]
@@ -264,7 +264,7 @@ def test_mean_and_crps_are_close_to_those_of_the_cells(spec: str) -> None:
     np.testing.assert_allclose(one.crps(truth), expected, atol=0.01 * spread)
 
 
-# --- the ends of what can be written -------------------------------------------------------------
+# --- values outside the range of a codec ---------------------------------------------------------
 
 
 @each("spec", [*NORMALISED, "hamming,length=4"])
@@ -323,11 +323,11 @@ def test_the_cells_of_many_numbers_are_those_of_the_scheme_one_by_one(spec: str)
     assert (low < high).all()
 
 
-# --- draws ---------------------------------------------------------------------------------------
+# --- samples -------------------------------------------------------------------------------------
 
 
 def chi_square(drawn: Floats, values: Floats, expected: Floats) -> None:
-    """Draws of few values against their probabilities; impossible ones must not come up."""
+    """Compare samples of few values with their probabilities; impossible values must not occur."""
     order = np.argsort(values)
     found = np.searchsorted(values[order], drawn)
     np.testing.assert_array_equal(values[order][found], drawn)
@@ -347,7 +347,7 @@ def chi_square(drawn: Floats, values: Floats, expected: Floats) -> None:
 @each("spec", [*ORDERED, "hamming,length=4"])
 def test_samples_follow_the_distribution(spec: str) -> None:
     numbers, logs = listed(spec), log_masses(spec).copy()
-    logs[:, ::3] = -np.inf  # these are impossible
+    logs[:, ::3] = -np.inf  # impossible numbers
     logs -= np.logaddexp.reduce(logs, axis=1, keepdims=True)
     drawn = told(spec, logs).sample(5000, np.random.default_rng(0))
     for row in range(3):
@@ -355,7 +355,7 @@ def test_samples_follow_the_distribution(spec: str) -> None:
 
 
 def by_hand(sampling: Sampling, chances: Floats) -> Floats:
-    """float64[V]: the changed probabilities of one token, as the words say it."""
+    """Return the probabilities of one token after sampling options, by definition: float64[V]."""
     p: Floats = chances ** (1 / sampling.temperature)
     falling = np.argsort(-p, kind="stable").tolist()
     if sampling.top_k:
@@ -446,7 +446,7 @@ def test_reading_token_by_token_gives_what_reading_at_once_gives(spec: str, size
     states = torch.from_numpy(reader.automaton.states(tokens.numpy()))
     with torch.no_grad():
         at_once = reader.log_probabilities(parameters[which], tokens, states)
-    assert float(at_once.exp().max(dim=2).values.std()) > 0.01  # it does say different things
+    assert float(at_once.exp().max(dim=2).values.std()) > 0.01  # outputs differ between tokens
     begun, now = reader.begun(parameters), which
     for place in range(tokens.shape[1]):
         np.testing.assert_allclose(begun.log_p[now], at_once[:, place], rtol=1e-5, atol=1e-5)
@@ -514,7 +514,7 @@ def test_no_rows_have_no_answers() -> None:
     assert one.sample(3, np.random.default_rng(0)).shape == (0, 3)
 
 
-# --- learning ------------------------------------------------------------------------------------
+# --- training ------------------------------------------------------------------------------------
 
 
 @each("spec", ["ud", "nd,base=2,length=5", "hamming,length=4"])
@@ -537,9 +537,11 @@ def test_the_loss_is_the_probability_of_the_tokens_and_token_losses_their_mean(s
     ("setting", "expected"), [("", 9 * math.log(13)), (",masked=yes", math.log(3 * 2 * 9 * 10**6))]
 )
 def test_the_loss_of_a_token_that_is_as_likely_as_any_other(setting: str, expected: float) -> None:
-    """Golden number: -log p of 3.25 for equal logits, over all signs, digits and zero as in the
-    public code, or over the allowed ones: 3 (two signs or zero), 2 signs of the exponent, 9 first
-    digits, 10 others six times."""
+    """Golden number: -log p of 3.25 for equal logits.
+
+    The public code normalizes over all signs, digits and zero. With ``masked``, only allowed tokens
+    count: 3 (two signs or zero), 2 exponent signs, 9 first digits, and six times 10 other digits.
+    """
     reader = value_head(f"decoder:ud,base=10,exponent=2,mantissa=5{setting}").build(4)
     assert isinstance(reader, DecoderReader)
     with torch.no_grad():
@@ -581,7 +583,7 @@ def test_settings_that_the_codec_has_not_are_refused(
 
 
 def tokens_of(spec: str, values: list[float]) -> NDArray[np.int64]:
-    """What a decoder of a codec learns for some values."""
+    """Return the tokens that a decoder is trained to output for the given values."""
     return nearest_tokens(listed(spec).scheme, np.array(values))[0]
 
 

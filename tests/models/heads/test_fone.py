@@ -1,4 +1,4 @@
-"""The head fone: digits from pairs of coordinates."""
+"""The head ``fone``: digits from pairs of coordinates."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ NUMBERS = [17.5, -0.00001, 1234567890.12345, -9999999999.99999, 0.0]
 
 
 def said(of: ValueHead, numbers: list[float], width: int = 40) -> tuple[ValueReader, torch.Tensor]:
-    """A reader, and parameters that are sure of these numbers."""
+    """Return a reader, and parameters that predict these numbers with certainty."""
     targets = of.targets(np.array(numbers))
     digits = np.eye(10)[targets[:, 1:]] * 400 - 200
     minus = targets[:, :1] * 400 - 200
@@ -30,8 +30,10 @@ def test_targets_are_the_digits() -> None:
 
 @each(("bases", "seven", "logits"), [("10", [7 / 10], (1, -1)), ("2+5", [7 / 2, 7 / 5], (2, 0))])
 def test_the_logits_of_a_digit(bases: str, seven: list[float], logits: tuple[int, int]) -> None:
-    """Golden numbers of the public code: from the coordinates of 7, the logits of 7 and of 2. With
-    the bases 2 and 5, the digits 7 and 2 agree modulo 5 and differ modulo 2."""
+    """Golden numbers of the public code: the logits of 7 and 2, from the coordinates of 7.
+
+    With the bases 2 and 5, the digits 7 and 2 agree modulo 5 and differ modulo 2.
+    """
     reader = value_head(f"fone,whole=1,decimals=0,bases={bases}").build(8)
     reader.norm = torch.nn.Identity()
     turns = 2 * np.pi * np.array(seven)
@@ -43,7 +45,7 @@ def test_the_logits_of_a_digit(bases: str, seven: list[float], logits: tuple[int
 
 
 def test_what_is_learnt_is_what_is_said() -> None:
-    """All fifteen digits, those that the paper's own decoding loses (17.50001, 1009.09) too."""
+    """All fifteen digits stay, even where the paper's decoding loses some (17.50001, 1009.09)."""
     rng = np.random.default_rng(0)
     many = (rng.integers(0, 10**15, 3000) * rng.choice([-1, 1], 3000) / 10**5).tolist()
     reader, parameters = said(value_head("fone"), [*NUMBERS, 17.5, 1, 3, 1000, *many])
@@ -54,7 +56,7 @@ def test_what_is_learnt_is_what_is_said() -> None:
 
 @each(("whole", "decimals"), [(15, 0), (10, 5), (5, 10), (0, 15), (1, 14)])
 def test_fifteen_digits_are_kept_wherever_the_point_is(whole: int, decimals: int) -> None:
-    """From the literal to the channel, to the digits, and back."""
+    """Digits survive from the literal to the channel, to the digit targets, and back."""
     spec = f"fone,whole={whole},decimals={decimals}"
     units = np.random.default_rng(whole).integers(1, 10**15, 300)
     literals = [f"{unit}e-{decimals}" for unit in [1, 10**15 - 1, *units.tolist()]]
@@ -75,7 +77,7 @@ def test_a_distribution_of_sure_digits_is_that_number() -> None:
 
 
 def test_a_digit_is_read_from_its_own_two_coordinates() -> None:
-    """The last decimal from the first two: a pair that points at 2 pi j / 10 says j."""
+    """The last decimal uses the first two coordinates: a pair at the angle 2 pi j / 10 means j."""
     of = value_head("fone,whole=2,decimals=1")
     reader = of.build(8)
     state, turns = torch.zeros(1, 8), 2 * torch.pi * torch.tensor([5, 7, 1]) / 10

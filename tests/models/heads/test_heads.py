@@ -1,6 +1,6 @@
-"""What heads promise: densities that are the analytic ones, losses that are those densities.
+"""Heads: their densities equal the analytic ones, and their losses equal those densities.
 
-Each head is told the true probabilities of a target, so that nothing but bookkeeping can be wrong.
+Each head is given the true probabilities of a target, so that only bookkeeping can be wrong.
 """
 
 import math
@@ -59,26 +59,26 @@ SPECS = [
 
 @dataclass(frozen=True)
 class Target:
-    """A known distribution of normalised values, by its distribution function and density."""
+    """A known distribution of normalized values: its distribution function and density."""
 
     cdf: Callable[[float], float]
     density: Callable[[float], float]
 
 
 def _stairs(y: float) -> float:
-    """0.25 of the mass on [0, 1/2), 0.75 on [1/2, 1]."""
+    """Return the distribution function with mass 0.25 on [0, 1/2) and 0.75 on [1/2, 1]."""
     return float(np.interp(y, [0, 0.5, 1], [0, 0.25, 1]))
 
 
 UNIFORM = Target(lambda y: min(max(y, 0.0), 1.0), lambda y: 1.0)
 STAIRS = Target(_stairs, lambda y: 0.5 if y < 0.5 else 1.5)
-CAUCHY = Target(  # by the arc tangent that keeps its digits in the tails
+CAUCHY = Target(  # an arc tangent that keeps its digits in the tails
     lambda y: math.atan2(1.0, -y) / math.pi, lambda y: 1 / (math.pi * (1 + y * y))
 )
 
 
 def between(target: Target, low: float, high: float) -> float:
-    """The mass between two values, from the tail that keeps its digits."""
+    """Return the mass between two values, computed in the tail that keeps its digits."""
     if low > 0 and target is CAUCHY:
         low, high = -high, -low
     return target.cdf(high) - target.cdf(low)
@@ -96,14 +96,14 @@ CODECS = [
 
 
 def told_masses(spec: str, target: Target) -> Floats:
-    """float64[m]: the true probability of each cell; what lies beyond all is in the outermost."""
+    """Return the true probability of each cell, divided by their sum: float64[m]."""
     masses = np.array([between(target, low, high) for low, high in listed(spec).ends.tolist()])
     masses /= masses.sum()
     return np.asarray(masses, np.float64)
 
 
 def spread_over(one: DecoderDistribution, count: int) -> DecoderDistribution:
-    """The same distribution ``count`` times."""
+    """Return the same distribution ``count`` times."""
     return DecoderDistribution(one.reader, one.parameters.expand(count, -1), one.scaling)
 
 
@@ -124,13 +124,13 @@ def test_a_decoder_that_is_told_the_truth_has_its_density(
         some, scaled, low, high = some[kept], scaled[kept], low[kept], high[kept]
     one = spread_over(DecoderDistribution(reader, reader.rows, scaling), len(some))
     found = one.log_density(scaling.inverse(scaled))
-    # In normalised units the mean density of the cell, in raw ones steeper by the slope.
+    # The mean density of the cell in normalized units, times the slope in raw units.
     slope = -np.log(np.log(10) * 10 ** np.abs(scaled)) if scaling is SIGNED_LOG else 0.0
     np.testing.assert_allclose(found, np.log(masses[some] / (high - low)) + slope, atol=1e-6)
     narrow = (target is UNIFORM and spec.startswith(("nd", "hamming"))) or (
         target is STAIRS and spec in ("nd,base=2,length=6", "nd,base=4,length=3,point=centre")
     )
-    if narrow:  # all cells lie on one side of each jump: the density itself
+    if narrow:  # no cell contains a jump, so the density is exact
         truth = np.log([target.density(y) for y in scaled.tolist()]) + slope
         np.testing.assert_allclose(found, truth, atol=1e-6)
 
@@ -149,7 +149,7 @@ def test_with_fine_cells_the_density_is_that_of_a_heavy_tail() -> None:
 
 
 def expected_nll(one: Predictive, target: Target, bins: int) -> float:
-    """The mean of -log density over the target, both constant within equal bins of [0, 1]."""
+    """Return the mean NLL over the target; both are constant within equal bins of [0, 1]."""
     centres = (np.arange(bins) + 0.5) / bins
     mass = np.array([between(target, k / bins, (k + 1) / bins) for k in range(bins)])
     return float(mass @ -one.log_density(centres))
@@ -178,7 +178,7 @@ def test_a_value_on_the_edge_of_two_bins_is_in_the_upper_one() -> None:
 
 
 def test_every_value_has_the_density_of_the_bin_that_it_is_learnt_as() -> None:
-    # Targets on a grid lie on the ends of bins, but for rounding.
+    # Targets on a grid lie on bin edges, except for rounding.
     head = value_head("riemann:100")
     for start, step in ((0.0, 0.1), (0.1, 0.006), (-7.3, 1e-3), (1e6, 0.25), (0.7, 1 / 3)):
         values = start + step * np.arange(101, dtype=np.float64)
@@ -196,8 +196,8 @@ def test_every_value_has_the_density_of_the_bin_that_it_is_learnt_as() -> None:
 @each("scaling", [PLAIN, SIGNED_LOG])
 def test_a_mixture_that_is_told_the_truth_has_its_density(scaling: Scaling) -> None:
     weights, centers, deviations = [0.2, 0.5, 0.3], [-1.0, 0.1, 2.0], [0.5, 1e-3, 3.0]
-    raw = [math.log(d) if d < 1 else d - 1 for d in deviations]  # what ELU + 1 makes of it
-    raw = [math.expm1(one) if one < 0 else one for one in raw]  # as ELU gives it back
+    raw = [math.log(d) if d < 1 else d - 1 for d in deviations]  # the inverse of ELU + 1
+    raw = [math.expm1(one) if one < 0 else one for one in raw]  # ELU, which is inverted below
     reader = value_head("mdn:3").build(4)
     before = [math.log1p(one) if one < 0 else one for one in raw]
     parameters = torch.tensor([[*map(math.log, weights), *centers, *before]], dtype=torch.float64)
@@ -215,7 +215,7 @@ def test_a_mixture_that_is_told_the_truth_has_its_density(scaling: Scaling) -> N
 
 @each("spec", ["mdn:2", "riemann:20"])
 def test_a_head_of_two_peaks_predicts_one_of_them(spec: str) -> None:
-    """70% near 0.2, 30% near 0.8: the mean lies where nothing is."""
+    """With 70% near 0.2 and 30% near 0.8, there is no mass near the mean."""
     parameters = [*np.log([0.7, 0.3]), 0.2, 0.8, *np.log([0.01, 0.01])]
     if spec == "riemann:20":
         parameters = np.log([*[1e-9] * 4, 0.7, *[1e-9] * 11, 0.3, *[1e-9] * 3]).tolist()
@@ -259,14 +259,14 @@ def test_a_point_has_a_gaussian_of_its_validation_error(spec: str) -> None:
         expected = -(t**2) / 2 - math.log(d * math.sqrt(2 * math.pi)) + slope
         np.testing.assert_allclose(found, expected, atol=1e-6)
     exact = reader.calibrate(torch.tensor([[0.5]]), np.array([0.5]))
-    assert exact["deviation"] > 0  # a prediction without an error has a density, too
+    assert exact["deviation"] > 0  # a prediction without error also has a density
 
 
-# --- all of it is 1 ------------------------------------------------------------------------------
+# --- densities integrate to 1 --------------------------------------------------------------------
 
 
 def integral(one: Predictive, row: int, edges: Floats, rows: Callable[[int], Predictive]) -> float:
-    """The density of raw values over all spans between edges, by Gauss and Legendre."""
+    """Integrate the density of raw values over all spans between edges (Gauss-Legendre)."""
     nodes, weights = np.polynomial.legendre.leggauss(12)
     low, high = edges[:-1, None], edges[1:, None]
     points = (low + high) / 2 + (high - low) / 2 * nodes
@@ -276,7 +276,7 @@ def integral(one: Predictive, row: int, edges: Floats, rows: Callable[[int], Pre
 
 @cache
 def stretched() -> Scaling:
-    """Signed logarithms of -20 to 500, brought to [0, 1]."""
+    """Return signed logarithms of -20 to 500, scaled to [0, 1]."""
     signed = FittedNormalizer(NORMALIZERS.build("signed-log"), {})
     ends = signed.forward(np.array([-20.0, 500.0]))
     return Chained(signed, fit(NORMALIZERS.build("unit"), Moments.of(ends)))
@@ -286,7 +286,7 @@ def stretched() -> Scaling:
     ("spec", "scaling"),
     [
         *((spec, PLAIN) for spec in CODECS),
-        # Numbers of ud are no share of a range.
+        # Numbers of ud are not fractions of a range.
         *((spec, stretched()) for spec in CODECS if not spec.startswith("ud")),
     ],
 )
@@ -339,7 +339,7 @@ def test_the_loss_is_the_negative_log_density_of_the_normalised_number(
     losses = reader.losses(parameters, torch.from_numpy(head.targets(scaling.forward(raw))))
     density = reader.predictive(parameters, {}, scaling).log_density(raw)
     expected = density - scaling.log_slope(raw)
-    if head.bounded and not scaling.linear:  # in raw units each bin is uniform
+    if head.bounded and not scaling.linear:  # each bin is uniform in raw units
         edges = scaling.inverse(np.arange(33) / 32)
         place = np.minimum((scaled * 32).astype(int), 31)
         expected = density + np.log(np.diff(edges)[place] * 32)
@@ -394,7 +394,7 @@ CODECS_OF_THE_PAPER = ["ud,base=4,exponent=4,mantissa=8", "ud", "nd,base=8,lengt
 
 
 def share(codec: str, trunk: Mlp) -> float:
-    """The share of a model's parameters that its decoder of 1 layer of 32 has."""
+    """Return the fraction of a model's parameters in its decoder (1 layer of width 32)."""
     head = value_head(f"decoder:{codec},layers=1,heads=1,width=32")
     total, mine = Regressor(10, trunk, head).parameter_counts()
     return mine / total
@@ -404,7 +404,7 @@ def share(codec: str, trunk: Mlp) -> float:
 @each(
     ("layers", "width", "least", "most"),
     [
-        *((2, 256, 0.24, 0.25), (2, 512, 0.10, 0.11)),  # more than the paper says
+        *((2, 256, 0.24, 0.25), (2, 512, 0.10, 0.11)),  # more than the paper states
         *((5, 256, 0, 0.10), (3, 512, 0, 0.10), (2, 2048, 0, 0.10), (5, 2048, 0, 0.10)),
     ],
 )
@@ -418,7 +418,7 @@ def test_the_small_decoder_has_less_than_a_tenth_of_the_parameters_of_most_model
 
 
 def fitted(spec: str, target: Floats, learning_rate: float, patience: int) -> FittedTable:
-    """A model of a target that does not depend on the one feature there is."""
+    """Return a model of a target that does not depend on the only feature."""
     columns = Features(np.ones((len(target), 1)), [])
     recipe = FittingRecipe(epochs=200, patience=patience, batch=256, learning_rate=learning_rate)
     head = value_head(spec)
@@ -441,7 +441,7 @@ def fitted(spec: str, target: Floats, learning_rate: float, patience: int) -> Fi
     [
         ("riemann:16", 2e-3, 5, 0.02),
         ("decoder:nd,base=2,length=6", 2e-3, 5, 0.02),
-        ("mdn:32", 5e-3, 20, 0.05),  # Gaussians are slow to become a box
+        ("mdn:32", 5e-3, 20, 0.05),  # Gaussians are slow to fit a uniform density
     ],
 )
 def test_fitted_to_the_uniform_the_likelihood_is_that_of_the_uniform(

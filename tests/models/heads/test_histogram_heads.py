@@ -1,4 +1,4 @@
-"""Heads that predict bins: their losses and probabilities are those of the papers' formulas."""
+"""Heads that predict bins: their losses and probabilities follow the papers' formulas."""
 
 import cmath
 import math
@@ -13,7 +13,7 @@ from numtok.models.heads.base import TokenReader
 from tests.cases import each
 from tests.fakeheads import PLAIN, value_head
 
-# Of 4 bins, of the 4 edges between 5 bins, or of a_0 = 0.3 + 2i and a_1 = -1.2 + 0.1i.
+# Logits of 4 bins, of the 4 edges between 5 bins, or of a_0 = 0.3 + 2i and a_1 = -1.2 + 0.1i.
 LOGITS = torch.tensor([[0.3, -1.2, 2.0, 0.1]])
 
 
@@ -72,7 +72,7 @@ def test_the_fourier_head_has_the_density_of_its_autocorrelation() -> None:
 
 @each("frequencies", [1, 2, 7])
 def test_the_fourier_head_follows_the_formulas_of_the_paper(frequencies: int) -> None:
-    """The formulas with sums written out, in complex numbers of double precision."""
+    """Expected values use explicit sums of complex numbers in double precision."""
     random, bins, count = np.random.default_rng(frequencies), 10, frequencies + 1
     parameters = random.standard_normal(2 * count)
     a = parameters[:count] + 1j * parameters[count:]
@@ -102,20 +102,20 @@ def test_fourier_predictions_do_not_depend_on_other_numbers() -> None:
 
 
 def test_the_ordinal_head_multiplies_conditional_probabilities() -> None:
-    """1 / (1 + exp(-x)) of the logits is 0.574443, 0.231475, 0.880797 and 0.524979."""
+    """The sigmoids of the logits are 0.574443, 0.231475, 0.880797 and 0.524979."""
     head = value_head("ordinal:5")
     reader = head.build(3)
     assert isinstance(reader, HistogramReader)
     found = reader.log_mass(LOGITS).exp().numpy()[0]
     np.testing.assert_allclose(found, [0.425557, 0.441473, 0.01585, 0.055634, 0.061485], atol=1e-6)
-    questions = [(0.574443, 1), (0.231475, 1), (0.880797, 0)]  # 0.5 lies in the third bin
+    questions = [(0.574443, 1), (0.231475, 1), (0.880797, 0)]  # 0.5 is in the third bin
     loss = -sum(math.log(p if above else 1 - p) for p, above in questions)
     targets = torch.from_numpy(head.targets(np.array([0.5])))
     assert reader.losses(LOGITS, targets).item() == pytest.approx(loss - math.log(5), abs=1e-5)
 
 
 def test_the_median_of_the_ordinal_head_is_in_the_class_of_corn() -> None:
-    """The example of ``corn_label_from_logits`` in coral-pytorch, which answers 1 and 3."""
+    """The example of ``corn_label_from_logits`` in coral-pytorch, whose result is 1 and 3."""
     logits = [[14.152, -6.1942, 0.47710, 0.96850], [65.667, 0.303, 11.500, -4.524]]
     points = value_head("ordinal:5").build(3).point(torch.tensor(logits))
     assert np.floor(5 * points).tolist() == [1, 3]

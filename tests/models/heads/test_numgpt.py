@@ -1,4 +1,4 @@
-"""NumGPT's heads: Equations 7 to 12 by hand, what is learnt, and numbers from text to report."""
+"""NumGPT's heads: Equations 7 to 12 by hand, training, and predictions from text to report."""
 
 import json
 import math
@@ -43,7 +43,7 @@ from tests.models.heads import test_text_heads
 one_thread = fakemodels.one_thread
 
 TEXTS = ["(2 * 3.5) = -7", "", "no number", "8e3", "x 0 y 12.25 z 3e20"]
-SMALLER = [text.replace("3e20", "3e2") for text in TEXTS]  # whose squares float32 holds
+SMALLER = [text.replace("3e20", "3e2") for text in TEXTS]  # float32 holds their squares
 TINY = "nano,layers=1,heads=2,width=16"
 
 
@@ -56,7 +56,7 @@ def head_weight(of: Model, name: str) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 
 def row_likelihoods(of: Model, one: TrainingBatch) -> list[float]:
-    """Equation 12 of each row in float64, position by position; positive."""
+    """Return the log-likelihood of each row (Equation 12) in float64, position by position."""
     scheme, first = codec("numgpt").scheme, codec("numgpt").number_first
     w_z, w = head_weight(of, "token_head.select.weight"), head_weight(of, "token_head.words.weight")
     w_e = head_weight(of, "token_head.exponents.weight")
@@ -104,7 +104,7 @@ def test_the_likelihood_of_rows_is_equation_12_of_each() -> None:
         found = log_likelihoods(of, one)
         assert found == pytest.approx(row_likelihoods(of, one), rel=1e-5)
     some = example("mlm:targets")
-    assert some.asked[0] is not None  # only some states are worked out
+    assert some.asked[0] is not None  # only some states are computed
     of = model("numgpt", "mlm:targets", size=TINY, spread=0.2)
     assert log_likelihoods(of, some) == pytest.approx(row_likelihoods(of, some), rel=1e-5)
 
@@ -199,7 +199,7 @@ def test_a_batch_that_is_learnt_in_parts_is_the_same_step(head: str, objective: 
 
 
 def test_the_probabilities_of_all_tokens_are_those_of_the_mixture() -> None:
-    """Equation 7: they sum to 1, and those of numerals to p(z = 1)."""
+    """Equation 7: probabilities sum to 1, and those of numerals to p(z = 1)."""
     of = model("numgpt", "ar", size=TINY)
     states, first = torch.randn(7, 16), codec("numgpt").number_first
     p = of.token_head(states).exp()
@@ -225,7 +225,7 @@ def test_a_number_is_the_most_probable_exponent_and_the_mantissa_beside_it(
 ) -> None:
     of = model("numgpt", "mlm", size=TINY)
     one, first = batch("numgpt", TEXTS), codec("numgpt").number_first
-    with torch.no_grad():  # all that is asked for is a numeral
+    with torch.no_grad():  # the model always predicts a numeral
         transformer(of).norm.bias[0] = 30.0
         of.get_parameter("token_head.select.weight")[:, 0] = torch.tensor([-1.0, 1.0])
     reader = Reader(
@@ -248,7 +248,7 @@ def test_a_number_is_the_most_probable_exponent_and_the_mantissa_beside_it(
 
 @each("head", ["numgpt", "mdn:3"])
 def test_a_number_has_the_density_of_exponent_and_mantissa(head: str) -> None:
-    """p(x) = sum of p(e) p(x / 10^e) / 10^e, p(e) given that it is a number."""
+    """p(x) = sum of p(e) p(x / 10^e) / 10^e, with p(e) conditional on a number."""
     of = model("numgpt", "mlm", size=TINY, head=head)
     states = torch.randn(4, 16)
     first, scheme = codec("numgpt").number_first, codec("numgpt").scheme
@@ -267,7 +267,7 @@ def test_a_number_has_the_density_of_exponent_and_mantissa(head: str) -> None:
     np.testing.assert_allclose(np.exp(found.log_density(values)), expected, rtol=1e-6)
 
 
-# --- the head alone -----------------------------------------------------------------------------
+# --- the value head -----------------------------------------------------------------------------
 
 
 def test_the_gaussian_of_a_mantissa_has_variance_one_half_unless_it_is_measured() -> None:
@@ -342,7 +342,7 @@ def test_embedders_and_heads_combine_across_systems(
     store: Store, objective: str, scheme: str, options: dict[str, str]
 ) -> None:
     found = evaluated(store, train(store, scheme, objective=objective, **options), scheme)
-    assert name_in(found["scheme"]) == scheme  # some are sized to the data
+    assert name_in(found["scheme"]) == scheme  # some schemes are sized to the data
     for metric in ("mse", "nll", "crps", "coverage", "pit-distance", "interval-nll"):
         assert found["metrics"][metric]["n"] == 40, metric
         bounded = options.get("head") == "riemann:32"
@@ -356,7 +356,7 @@ def test_embedders_and_heads_combine_across_systems(
 
 @pytest.mark.integration
 def test_what_is_said_is_the_mantissa_times_the_power_of_its_token(store: Store) -> None:
-    """Predictions, and the points of the distribution, by the channel that the head fills in."""
+    """The head's mantissa determines predictions and quantiles of the distribution."""
     of = train(store, "numgpt", steps=40, learning_rate=1e-2)
     mode = evaluated(store, of, "numgpt", point="mode")["rows"]
     median = evaluated(store, of, "numgpt", point="median")["rows"]
@@ -412,7 +412,7 @@ def test_parts_that_do_not_go_together_are_refused_before_anything_is_begun(
 @pytest.mark.integration
 @pytest.mark.parametrize("scheme", ["numgpt", "dice"])
 def test_labels_begin_with_the_embedder_of_a_model_of_numbers(store: Store, scheme: str) -> None:
-    """Pre-trained on text, then of labels: the embedder and the trunk go on."""
+    """A text model can be fine-tuned on labels with its embedder and trunk."""
     rows = [{"text": f"is {k} of it", "label": k % 2} for k in range(40)]
     path = store.root.parent / "labels.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")

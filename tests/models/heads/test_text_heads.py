@@ -1,4 +1,4 @@
-"""Heads that read numbers as wholes at the number positions of a text."""
+"""Heads that predict whole numbers at the number positions of a text."""
 
 import json
 import shutil
@@ -42,7 +42,7 @@ one_thread = test_train.one_thread
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with sums and products, encoded by several schemes."""
+    """Return a store with sums and products, encoded by several schemes."""
     root = tmp_path_factory.mktemp("data") / "artifacts"
     store = Store(root)
     gen(GenConfig("arithmetic,operands=2", samples=400), store, lambda *_: None)
@@ -85,19 +85,19 @@ def test_every_head_trains_and_evaluates_at_the_numbers_of_a_text(
     for metric in ("r2", "nll", "crps", "coverage", "pit-distance"):
         figure = found["metrics"][metric]
         assert figure["n"] == 40
-        # A head of the train range gives what lies beyond no density.
+        # A head of the train range assigns no density outside that range.
         assert figure["value"] is not None or metric == "nll", metric
     predictions = pq.read_table(report.path / "predictions.parquet")
     assert predictions.column("valid").to_pylist() == [True] * 40
 
     scaling = read_model(model, torch.device("cpu")).model.scaling
-    if head in OF_THE_UNIT_INTERVAL:  # learns the range of the encoded numbers
+    if head in OF_THE_UNIT_INTERVAL:  # trained on the range of the encoded numbers
         encoded = store.resolve("arithmetic-xval")
         samples = read_split(encoded, "train")
         values = learnt_values(samples, read_codec(encoded))(np.arange(len(samples.numbers)))
         scaled = scaling.forward(values.astype(np.float64))
         assert (scaled.min(), scaled.max()) == pytest.approx((0, 1), abs=1e-12)
-    else:  # learns the encoded numbers as they are
+    else:  # trained on the encoded numbers as they are
         plain = np.array([-3.5, 0.0, 1e6])
         assert scaling.forward(plain).tolist() == plain.tolist()
 
@@ -128,8 +128,10 @@ def test_heads_go_with_fourier_features(store: Store, head: str, normalize: str)
 
 @pytest.mark.parametrize("head", ["riemann:16", "decoder:nd,base=2,length=4"])
 def test_what_a_bounded_head_gives_nothing_has_stated_tails(store: Store, head: str) -> None:
-    """Tested on numbers ten times as large as what was learnt; within its range a head loses what
-    its tails take."""
+    """Numbers ten times as large as the training data have the density of the tails.
+
+    Inside its range, a head's density is reduced by the mass of the tails.
+    """
     larger = "arithmetic,operands=2,low=100,high=999,figures=3"
     gen(GenConfig(larger, samples=20, name="larger"), store, lambda *_: None)
     like = EncodeConfig(("larger",), like="arithmetic-xval", name="larger-xval")
@@ -144,7 +146,7 @@ def test_what_a_bounded_head_gives_nothing_has_stated_tails(store: Store, head: 
         for row in pq.read_table(report.path / "predictions.parquet").to_pylist():
             beyond = max(row["truth"] - learnt.max(), learnt.min() - row["truth"])
             if abs(beyond) < 1e-6 * width:
-                continue  # the ends as float32 has them
+                continue  # the ends of the range are rounded to float32
             if beyond > 0:
                 told = np.log(mass / 2 / width) - beyond / width
                 assert row["log_density"] == -np.inf
@@ -167,7 +169,7 @@ def test_training_with_a_decoder_head_learns_its_numbers(store: Store) -> None:
     model = train(store, "decoder:nd,base=4,length=3", steps=150, learning_rate=5e-3)
     lines = (model.path / "metrics.jsonl").read_text().splitlines()
     losses = [one["value_loss"] for one in map(json.loads, lines) if one["split"] == "train"]
-    assert losses[0] == pytest.approx(3 * np.log(4), rel=0.15)  # nothing known of three digits
+    assert losses[0] == pytest.approx(3 * np.log(4), rel=0.15)  # nothing is known of three digits
     assert losses[-1] < 0.5 * losses[0]
 
 
@@ -177,7 +179,7 @@ def test_training_with_a_decoder_head_learns_its_numbers(store: Store) -> None:
 def test_a_head_without_a_density_is_scored_by_all_that_needs_none(
     store: Store, numtok: Shell, monkeypatch: pytest.MonkeyPatch, head: str, scheme: str
 ) -> None:
-    """One that is not bounded and one that is, whose tails alone are no likelihood."""
+    """One head is not bounded; the tails of the other one are not a likelihood."""
     for reader in (PointReader, HistogramReader):
         monkeypatch.setattr(reader, "predictive", fakeheads.draws_alone)
     model = train(store, head, scheme)
@@ -203,7 +205,7 @@ def test_a_head_without_a_density_is_scored_by_all_that_needs_none(
 
 @pytest.fixture
 def learnt_raw(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray[Any, Any]]:
-    """What the head ``fone`` is given to learn."""
+    """Record the values that the head ``fone`` is trained on."""
     seen: list[np.ndarray[Any, Any]] = []
     own = FoneHead.targets
 

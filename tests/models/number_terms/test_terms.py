@@ -1,4 +1,4 @@
-"""Number losses: the figures worked out by hand, and their place in an objective."""
+"""Number losses: values worked out by hand, and their use in an objective."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def module_of(spec: str, vocabulary: Vocabulary) -> NumberTermModule:
 def given(
     logits_NT: Tensor, log_p_NT: Tensor, right: list[int], places: list[int], runs: list[int]
 ) -> DigitLogits:
-    """The logits of the ten digits at N positions, of which some are right."""
+    """Return logits of the ten digits at N positions; ``right`` has the correct digits."""
     return DigitLogits(
         logits_NT=logits_NT,
         log_p_NT=log_p_NT,
@@ -41,7 +41,7 @@ def given(
 
 
 def loss(spec: str, p: Tensor = P, more: float = 0.0, place: int = 1) -> float:
-    """Where 3 is right, of logits that are larger by some."""
+    """Return the loss if 3 is correct; ``more`` is added to all logits."""
     said = given(p.log() + more, p.log(), [3], [place], [0])
     return NUMBER_TERMS.build(spec).losses(said).item()
 
@@ -50,12 +50,12 @@ def loss(spec: str, p: Tensor = P, more: float = 0.0, place: int = 1) -> float:
     ("spec", "share", "expected"),
     [
         ("was", 1.0, 1.09),
-        ("was", 0.9, 1.09),  # what is no digit has no part in it
+        ("was", 0.9, 1.09),  # tokens other than digits have no effect
         ("mse", 1.0, 0.4225),
         ("was,reweigh=yes", 0.9, 1.89),
         ("mse,reweigh=yes", 0.9, 8.56125),
         ("was,squash=2", 1.0, 0.57375),
-        ("was,squash=2,reweigh=yes", 0.9, 0.718375),  # 0.9 of it, and 0.1 of 1.01 times 2
+        ("was,squash=2,reweigh=yes", 0.9, 0.718375),  # 0.9 * 0.57375 + 0.1 * 1.01 * 2
         ("smooth", 1.0, 1.675043),
         ("dist2", 1.0, 0.258819),
         ("dist2,tau=2", 1.0, 0.257262),
@@ -76,7 +76,7 @@ def test_digit_entropy_is_of_logits_and_places() -> None:
 
 
 def test_digits_have_the_places_of_their_runs() -> None:
-    """Of 12.34 and 5 before another row, and of one whose labels are of two places."""
+    """Digit positions count from the decimal point; runs end at other tokens and at gaps."""
     module = module_of("was", Vocabulary.of(codec("digits")))
     labels = batch("digits", ["12.34 123"]).tokens[0]
     places, runs = module.places(labels, np.arange(9)).T.tolist()
@@ -88,7 +88,7 @@ def test_digits_have_the_places_of_their_runs() -> None:
 
 
 def test_ntil_is_of_digits_and_of_whole_numbers() -> None:
-    """412 in place of 407, nearly surely, beside a 5 that is right."""
+    """The model predicts 412 for 407 almost surely, and a correct 5."""
     logits = torch.full((4, 10), -40.0).double()
     logits[torch.arange(4), torch.tensor([4, 1, 2, 5])] = 0.0
     log_p = logits.log_softmax(dim=1)
@@ -106,7 +106,7 @@ def test_ntil_is_of_digits_and_of_whole_numbers() -> None:
 
 @each("spec", ["smooth:0.01", "dist2,tau=0.01", "digit-entropy"])
 def test_a_token_as_long_as_the_right_one_is_meant(spec: str) -> None:
-    """001 is right, and neither 1 nor 01 of the same value: they are no better than 2."""
+    """001 is correct. 1 and 01 have the same value but are as wrong as 2."""
     vocabulary = Vocabulary.of(codec("triads"))
     module = module_of(spec, vocabulary)
     ids = {
@@ -139,7 +139,7 @@ def test_the_squared_form_does_not_see_what_lies_around_the_truth() -> None:
 
 
 def test_mean_and_median_are_regression_aware_predictions() -> None:
-    """Of the same digits: 3.65 and 3, each of which is a number of its own cell."""
+    """The same digits have the mean 3.65 and the median 3; each digit has its own cell."""
     edges = np.linspace(-0.5, 9.5, 11)
     one = Intervals(
         low=edges[:-1], high=edges[1:], values=np.arange(10.0), log_mass=P.log().numpy()
@@ -177,7 +177,7 @@ def test_a_term_is_the_mean_over_digits_beside_the_cross_entropy() -> None:
 
 
 def test_smoothed_labels_stand_in_place_of_the_cross_entropy_of_digits() -> None:
-    """A target that is all but one digit is the label itself."""
+    """With almost no smoothing, the loss equals the cross-entropy."""
     texts = ["1+2=3", "a=b"]
     plain, smooth = (model("digits", f"ar{more}") for more in ("", ",number-loss=smooth:0.01"))
     seen = learnt(plain, "ar", texts)
@@ -209,7 +209,7 @@ def test_a_number_loss_is_a_setting_of_its_objective() -> None:
 
 
 def test_what_has_no_digits_and_what_is_no_loss_are_refused() -> None:
-    for scheme in ("xval", "tst", "numerologic"):  # of marks between digits, and of counts
+    for scheme in ("xval", "tst", "numerologic"):  # no digits, marks between digits, digit counts
         with case(scheme), pytest.raises(UsageError, match="--scheme digits"):
             model(scheme, "ar,number-loss=was")
     with pytest.raises(UsageError, match=r"unknown number loss 'wass'\. Did you mean 'was'"):

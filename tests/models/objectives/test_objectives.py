@@ -39,7 +39,7 @@ def example(of: Batch, spec: str, seed: int = 0) -> TrainingBatch:
 
 
 def asked(of: Batch, one: TrainingBatch) -> NDArray[np.bool_]:
-    """bool[M]: the numbers of a masked batch whose first token is asked for."""
+    """Return which numbers of a masked batch have their first token predicted: bool[M]."""
     first = of.number_row * of.tokens.shape[1] + of.number_start
     chosen = np.isin(first, one.where)
     valued = ~np.isnan(of.number_value)
@@ -78,7 +78,7 @@ def test_where_evaluation_asks_tokens_and_values_are_told_apart() -> None:
 
 # --- any objective -----------------------------------------------------------------------------
 
-# What is learnt of others is no token but a label.
+# Objectives that require labels predict a label instead of tokens.
 SPECS = [name for name in OBJECTIVES if OBJECTIVES.build(name).requires() != "label"]
 SPECS += ["ar:answer", "mlm:tokens", "mlm:targets", "numvalue:answer"]
 LABELS = ["classify", "classify,causal=yes"]
@@ -196,7 +196,7 @@ def test_a_number_is_asked_for_at_its_first_token_with_its_value(spec: str, sche
     assert len(one.number_where) > 0
     for row, column, value in zip(rows, columns, one.number_values, strict=True):
         assert known[row, column] == value
-    assert set(one.number_where) <= set(one.where)  # its token is asked for too
+    assert set(one.number_where) <= set(one.where)  # the token is also predicted
 
 
 # --- masks -------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ def test_a_number_is_masked_as_a_whole_or_not_at_all(scheme: str, seed: int) -> 
 
 
 def share(part: int, whole: int, rate: float) -> bool:
-    """Whether a share is within five deviations of its expectation."""
+    """Return whether a fraction is within five standard deviations of its expectation."""
     return abs(part - rate * whole) < 5 * math.sqrt(whole * rate * (1 - rate))
 
 
@@ -264,7 +264,7 @@ def test_tokens_alone_are_masked_at_the_rate_and_leave_sibling_digits_in_sight(r
     one = example(of, f"mlm:tokens,rate={rate}")
     assert share(len(one.where), int(of.real.sum()), rate)
     whole = of.number_tokens(asked(of, one))
-    others = int(whole.sum() - asked(of, one).sum())  # behind the first token, which is masked
+    others = int(whole.sum() - asked(of, one).sum())  # after the first token, which is masked
     hidden = int((one.tokens[whole] == MASK).sum() - asked(of, one).sum())
     assert share(hidden, others, rate)
 
@@ -293,7 +293,7 @@ def test_a_number_with_only_a_later_token_masked_is_not_asked_for() -> None:
     assert (one.where.tolist(), one.number_where.tolist()) == ([1], [])
 
 
-# --- one token after the other -----------------------------------------------------------------
+# --- autoregressive ----------------------------------------------------------------------------
 
 
 @each("spec", ["ar", "ar:answer"])
@@ -355,7 +355,7 @@ def test_a_label_is_read_at_the_last_real_place_and_never_at_a_pad(spec: str, sc
     rows, columns = np.divmod(one.where, one.tokens.shape[1])
     assert rows.tolist() == [0, 1, 2, 3, 4]
     assert one.labels.tolist() == [2, 0, 1, 0, 1]
-    # Behind [END] where that comes first; a row without any token is [END] alone.
+    # Causal rows begin with [END]; a row without tokens is only [END].
     assert columns.tolist() == [max(0, length - 1 + causal) for length in of.lengths.tolist()]
     last = one.tokens[rows, columns]
     expected = [of.tokens[row, length - 1] for row, length in enumerate(of.lengths.tolist())]

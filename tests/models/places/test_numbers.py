@@ -1,4 +1,4 @@
-"""Places: the numbers of tokens, of the papers' examples, and where training moves them."""
+"""Digit positions: of tokens in the papers' examples, and their random offsets in training."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from tests.fakemodels import batch, codec, model, samples
 
 
 def numbers(spec: str, text: str, share: float = 0.0) -> list[int]:
-    """Of each character of a text, which is a token."""
+    """Return the digit position of each character of a text; every character is a token."""
     table = PlaceTable(PLACES.build(spec), Vocabulary.of(codec("digits")), 4)
     tokens, shares = batch("digits", [text]).tokens, np.full((1, 2), share)
     return [int(one) for one in table.numbers(tokens, shares=shares)[0]]
@@ -57,7 +57,7 @@ def test_coupling_moves_each_row_and_abacus_the_batch() -> None:
 
 
 def test_places_are_told_to_a_model() -> None:
-    """The same token in another place has another vector, and 0 adds none."""
+    """A token's vector depends on its digit position; position 0 adds nothing."""
     for places in PLACES:
         with case(places):
             of = model("digits", "ar", places=places, size="nano,layers=1,heads=2,width=16")

@@ -1,4 +1,4 @@
-"""Trunks as models and files have them: vectors of their own, what cannot be, stored settings."""
+"""Trunks: plugins with labels, unsupported objectives, and stored settings."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ one_thread = fakemodels.one_thread
 
 @pytest.fixture
 def mine(plugins: Path) -> None:
-    """A trunk from outside whose states see the tokens up to their own, and keep no cache."""
+    """Add a plugin trunk whose states see tokens up to their own, without a cache."""
     (plugins / "trunks").mkdir()
     (plugins / "trunks" / "mine.py").write_text(TRUNK)
     add_plugin_folders([plugins])

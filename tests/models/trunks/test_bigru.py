@@ -1,4 +1,4 @@
-"""A trunk of gated recurrent units: what its state depends on, labels learnt, what is refused."""
+"""A trunk of gated recurrent units: its states, training on labels, and rejected options."""
 
 from pathlib import Path
 from typing import Any, cast
@@ -36,7 +36,7 @@ one_thread, store, threads = fakemodels.one_thread, test_classify.store, test_cl
 
 
 def trunk(layers: int = 2, dropout: float = 0.0) -> TrunkModule:
-    """Random weights, large enough that every token matters."""
+    """Return random weights, large enough that every token matters."""
     torch.manual_seed(0)
     made = Bigru(layers, 16, dropout).build(causal=False)
     with torch.no_grad():
@@ -53,7 +53,7 @@ def in_model(model: Artifact) -> Model:
 
 
 def read_in_turn(gru: torch.nn.Module, x_LD: Tensor) -> Tensor:
-    """The states [L, U] of one direction by the equations of a gated recurrent unit."""
+    """Return the states [L, U] of one direction by the equations of a gated recurrent unit."""
     of = dict(gru.named_parameters())
     state, found = torch.zeros(8), []
     for x_D in x_LD:
@@ -192,7 +192,7 @@ def test_bfloat16_is_for_what_is_not_carried_over(store: Store, tmp_path: Path) 
         for precision in ("float32", "bfloat16")
     ]
     pairs = list(zip(*(model.parameters() for model in found), strict=True))
-    assert not all(torch.equal(*pair) for pair in pairs)  # the map to the classes is rounded
+    assert not all(torch.equal(*pair) for pair in pairs)  # the classification layer is rounded
     for one, other in pairs:
         torch.testing.assert_close(one, other, rtol=0, atol=0.02)
 
@@ -267,7 +267,7 @@ def test_init_of_another_trunk_or_shape_is_refused(
         says(ran.err.replace(init, "MODEL"), "--init-from MODEL", *parts)
 
 
-# --- what is refused ---------------------------------------------------------------------------
+# --- rejected options --------------------------------------------------------------------------
 
 LABELS = "--objective classify"
 REFUSED = {

@@ -1,4 +1,4 @@
-"""A pretrained trunk: its states are those of transformers, and what cannot be one is refused."""
+"""Pretrained trunks: their states match those of transformers, and other models are rejected."""
 
 import json
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from tests.messages import Says
 transformers = pytest.importorskip("transformers", reason="the extra numtok[hf] is not installed")
 pytestmark = pytest.mark.integration
 one_thread = fakemodels.one_thread
-#: Each takes a second: one with positions that are added, one that rotates them, one of masks.
+#: Each takes a second: added positions, rotary positions, and a masked model.
 OFTEN = ("gpt2", "llama", "bert")
 ARCHITECTURES = [
     pytest.param(kind, marks=() if kind in OFTEN else pytest.mark.slow) for kind in KINDS
@@ -34,7 +34,7 @@ CAUSAL = [kind for kind in KINDS if "Masked" not in KINDS[kind][1]]
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working folder."""
+    """Change to an empty working folder."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -48,7 +48,7 @@ def trunk(spec: str) -> PretrainedTrunk:
 
 
 def built(spec: str) -> CachedModule:
-    """With the weights of the folder that the preset names."""
+    """Return a trunk with the weights of the folder that the preset names."""
     of, source = trunk(spec), spec.removeprefix("hf:").partition(",")[0]
     weights = of.weights(source)
     assert weights is not None
@@ -113,10 +113,10 @@ def test_what_is_known_before_weights_are_read(here: Path) -> None:
         "llama": (64, "earlier", False, False),
         "mistral": (24, "earlier", False, False),
         "qwen2": (32768, "earlier", False, True),
-        "gemma3_text": (4096, "earlier", False, False),  # its vectors are scaled on their way in
+        "gemma3_text": (4096, "earlier", False, False),  # scales its embeddings
         "opt": (2048, "earlier", True, True),
         "bert": (512, "all", True, True),
-        "roberta": (65, "all", True, True),  # the place of its pad, 0 here, means nothing
+        "roberta": (65, "all", True, True),  # position 0 is reserved for padding
         "distilbert": (512, "all", True, True),
     }
     learned = {kind: built(f"hf:{kind}").position_weights() > 0 for kind in ("gpt2", "llama")}
@@ -163,7 +163,7 @@ def test_the_first_norm_is_found(here: Path) -> None:
         assert first is not None and first.positions.shape == (16, 32)
         assert first.positions.abs().sum() > 0
     pretrained("llama", here / "llama")
-    assert built("hf:llama").first_norm() is None  # RMSNorm is no layer norm
+    assert built("hf:llama").first_norm() is None  # RMSNorm is not LayerNorm
 
 
 @torch.no_grad()
@@ -177,7 +177,7 @@ def test_two_models_lie_side_by_side(here: Path) -> None:
     assert all(torch.equal(*pair) for pair in found.values())
 
 
-# --- what is refused ---------------------------------------------------------------------------
+# --- rejected options --------------------------------------------------------------------------
 
 
 def _config(**changes: Any) -> Callable[[Path], None]:
