@@ -1,4 +1,4 @@
-"""The table of states of a scheme, against the scheme asked about every beginning."""
+"""The table of states of a scheme, compared with the scheme's own answers for each prefix."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -59,7 +59,7 @@ def test_the_states_of_whole_numbers_are_those_before_each_token(spec: str) -> N
             before.append(state)
             path.append(int(random.choice(np.flatnonzero(of.next[state] >= 0))))
             state = int(of.next[state, path[-1]])
-        assert state == 0  # of a last token
+        assert state == 0  # after the last token
         tokens.append(path)
         states.append(before)
     np.testing.assert_array_equal(of.states(np.array(tokens)), states)
@@ -73,7 +73,7 @@ def test_the_order_of_tokens_is_that_of_the_values_they_lead_to(spec: str) -> No
     for state, (order, rank) in enumerate(zip(of.order, of.rank, strict=True)):
         np.testing.assert_array_equal(order[rank], np.arange(len(order)))
         possible = of.next[state][order] >= 0
-        assert (np.diff(possible.astype(int)) <= 0).all()  # first all that may follow
+        assert (np.diff(possible.astype(int)) <= 0).all()  # allowed tokens come first
     if of.ordered:
         some = listed(spec).paths[::3]
         for path in [one[:place] for one in some for place in range(len(one))]:
@@ -85,7 +85,7 @@ def test_the_order_of_tokens_is_that_of_the_values_they_lead_to(spec: str) -> No
 
 def test_beginnings_that_go_on_alike_are_one_state() -> None:
     assert len(automaton(SCHEMES.build("nd,base=10,length=6")).next) == 6
-    # Sign, sign of the exponent and its digits are remembered; behind them only the sign, and zero.
+    # States record the sign and the exponent; after those, only the sign and zero.
     assert len(automaton(SCHEMES.build("ud")).next) < 70
     assert len(automaton(SCHEMES.build("ud,base=10,exponent=2,mantissa=8")).next) < 90
 

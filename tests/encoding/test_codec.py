@@ -1,4 +1,4 @@
-"""The codec: any text to tokens and back, byte for byte, and Hugging Face reads the same."""
+"""The codec: texts to tokens and back byte for byte, and Hugging Face reads the same tokens."""
 
 import json
 import re
@@ -57,7 +57,7 @@ def codec(
 
 
 def column(texts: list[str]) -> Texts:
-    """Texts as the codec takes them."""
+    """Return texts in the form that the codec takes."""
     return Texts.of(pa.array(texts, pa.string()))
 
 
@@ -75,19 +75,19 @@ def encoded_row(
 
 
 def encode(one: Codec, texts: list[str], marks: list[int] | None = None) -> EncodedTexts:
-    """Encode a column; marks are offsets in it."""
+    """Encode a column; marks are byte offsets in it."""
     data = column(texts)
     places = None if marks is None else np.array(marks, np.int32)
     return one.encode(data, one.find(data), places)
 
 
 def decoded(one: Codec, encoded: EncodedTexts) -> list[str]:
-    """Every row back to text."""
+    """Decode every row to text."""
     return [one.decode(*encoded_row(encoded, row)) for row in range(len(encoded.token_rows) - 1)]
 
 
 def expected(one: Codec, text: str) -> str:
-    """The text with each number replaced by what the scheme reads back, found one by one."""
+    """Return the text with each number replaced by its decoded form, one number at a time."""
     data = column([text])
     spans = one.find(data)
     raw, parts, end = text.encode(), [], 0
@@ -131,7 +131,7 @@ texts = st.lists(
 columns = st.lists(texts, max_size=4)
 
 
-# --- there and back ----------------------------------------------------------------------------
+# --- round trips -------------------------------------------------------------------------------
 
 
 @given(columns)
@@ -258,7 +258,7 @@ def test_a_number_without_a_value_is_written_by_its_tokens() -> None:
 def test_what_is_no_number_is_read_by_its_characters(
     scheme: str, tokens: str, expected: str
 ) -> None:
-    """As a model may write it without a grammar; texts are scored by what stands there."""
+    """Without a grammar, a model can write malformed numbers; their characters count as text."""
     one = codec(scheme)
     names = one.scheme.vocabulary()
     local = np.array([names.index(token) for token in tokens.split()], np.uint32)
@@ -286,13 +286,13 @@ def test_the_escape_of_special_tokens_can_be_undone(text: str) -> None:
 
 @st.composite
 def marked(draw: st.DrawFn) -> tuple[list[str], list[int]]:
-    """Texts, and for each a code point where an answer begins, or -1."""
+    """Generate texts, and for each a code point where an answer begins, or -1."""
     some = draw(columns)
     return some, [draw(st.integers(-1, len(text))) for text in some]
 
 
 def _outside_numbers(spans: Spans, marks: list[int]) -> list[int]:
-    """Marks within a number are taken away."""
+    """Replace marks within numbers by -1."""
     starts, ends, *_ = spans
     return [-1 if ((starts < mark) & (mark < ends)).any() else mark for mark in marks]
 
@@ -327,7 +327,7 @@ def test_a_token_begins_at_every_mark(text: str, given_: tuple[list[str], list[i
         assert (starts[before] + lengths[before] <= place).all()
         prefix = one.decode(tokens[:place], starts[before], lengths[before])
         content = texts[row].encode()[: mark - rows[row]].decode()
-        # Within "[NUM" the escape of the whole stands before the mark.
+        # If the mark is within "[NUM", the escape of the whole is before the mark.
         opening = content.rfind("[") + 1
         assert prefix in (content, f"{content[:opening]}\\{content[opening:]}")
 
@@ -337,7 +337,7 @@ def test_a_token_begins_at_every_mark(text: str, given_: tuple[list[str], list[i
 
 @cache
 def read_by_huggingface(scheme: str, text: str) -> Tokenizer:
-    """The codec's ``tokenizer.json``."""
+    """Read the codec's ``tokenizer.json`` with Hugging Face's library."""
     content = tokenizer_json(codec(scheme, text))
     assert content is not None
     return Tokenizer.from_str(content.decode())
@@ -402,7 +402,7 @@ def test_different_codecs_have_different_digests() -> None:
 
 
 def _changed(*path: str, value: Any) -> bytes:
-    """The scheme.json of a codec with one value changed."""
+    """Return the scheme.json of a codec with one value changed."""
     content = json.loads(codec("p1000", normalize="scale:5").to_json())
     inner = content
     for key in path[:-1]:
@@ -487,7 +487,7 @@ def test_a_scheme_json_of_another_format_is_refused(says: Says) -> None:
 
 
 def containers(texts: list[str]) -> dict[str, Any]:
-    """The same texts in everything that holds strings, slices with something before and behind."""
+    """Return the same texts in all containers of strings; slices have other texts around them."""
     plain = pa.array(texts, pa.string())
     framed = pa.array(["before 1", *texts, "behind 2"], pa.string())
     half = len(texts) // 2

@@ -1,4 +1,4 @@
-"""A split in memory is what its shards hold, and damage is named."""
+"""A split in memory equals its shards, and errors name damaged files."""
 
 import errno
 import json
@@ -40,7 +40,7 @@ SCHEMES = ("digits", "fp15", "p1000", "xval")
 
 
 def encoded(folder: Path, scheme: str) -> tuple[Artifact, list[Path]]:
-    """The rows as an artifact, and its shards."""
+    """Encode the rows; return the artifact and its shards."""
     path = folder / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in ROWS), "utf-8")
     config = Config((str(path),), scheme=scheme, text_tokenizer="bytes", workers=1)
@@ -175,7 +175,7 @@ def in_a_page(path: Path) -> None:
 
 
 def in_a_number(path: Path) -> None:
-    """Bytes that are not compressed: a number becomes another, and only its checksum tells."""
+    """Change a number in an uncompressed file, so that only its checksum reveals the change."""
     plain: dict[str, Any] = {"compression": "none", "use_dictionary": False}
     pq.write_table(pq.read_table(path), path, write_page_checksum=True, **plain)
     flip(path, path.read_bytes().index(np.float64(22).tobytes()))
@@ -248,7 +248,7 @@ WRONG: dict[str, tuple[str, Callable[[Any], Any], str]] = {
 
 
 def change(shard: Path, name: str, edit: Callable[[Any], Any]) -> None:
-    """Put something else into a column of the first row."""
+    """Change a column's value in the first row."""
     table = pq.read_table(shard)
     field = table.schema.field(name)
     first, *rest = table.column(name).to_pylist()
@@ -308,7 +308,7 @@ def test_rows_taken_are_those_of_the_whole(tmp_path: Path) -> None:
 
 
 def many(folder: Path, scheme: str, cluster: int = 0) -> EncodedSplit:
-    """400 rows in order of their numbers; clusters of this many rows."""
+    """Return 400 rows in order of their numbers; ``cluster`` is the number of rows per cluster."""
     path = folder / "many.jsonl"
     rows = [
         {"id": f"r{k}", "text": f"is {k}"} | ({"cluster": f"c{k // cluster}"} if cluster else {})

@@ -1,4 +1,4 @@
-"""``verify --deep``: shards whose checksums are right, although their rows are wrong."""
+"""``verify --deep``: shards with correct checksums but wrong rows."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -21,10 +21,10 @@ WRONG = 4  # the row that is changed
 
 
 def with_item(column: str, item: Callable[[Any], Any]) -> Callable[[pa.Table], pa.Table]:
-    """A change of one row's value in a column."""
+    """Return a function that changes one row's value in a column."""
 
     def changed(table: pa.Table) -> pa.Table:
-        if column not in table.schema.names:  # the list of numbers out of range
+        if column not in table.schema.names:  # the table of numbers out of range
             return table
         at = table.schema.get_field_index(column)
         values = table.column(at).to_pylist()
@@ -83,7 +83,7 @@ def test_a_row_that_does_not_match_its_tokens_is_named(
     scheme: str,
     change: Callable[[pa.Table], pa.Table],
 ) -> None:
-    """The writer is wrong, so what it writes has the right checksums."""
+    """The writer itself is faulty, so the wrong rows have correct checksums."""
     write = ShardWriter.write
     monkeypatch.setattr(ShardWriter, "write", lambda self, table: write(self, change(table)))
     encode(numtok, scheme)

@@ -1,4 +1,4 @@
-"""Fields: JSON-like texts, templates and prose, and that no division of the rows changes them."""
+"""Fields of JSON-like texts, templates and prose, for any division of the rows."""
 
 import json
 from collections import Counter, defaultdict
@@ -17,7 +17,7 @@ from tests.counted import count, labels, values
 
 
 def fields(*texts: str, policy: str = "default") -> dict[str, list[float]]:
-    """The values of each field, sorted, the fields in the order of the text."""
+    """Return the sorted values of each field, with fields in the order of the text."""
     found = values(count([[texts]], policy=NumeralPolicy.parse(policy)))
     return {label: sorted(counts.elements()) for label, counts in found.items()}
 
@@ -34,7 +34,7 @@ def fields(*texts: str, policy: str = "default") -> dict[str, list[float]]:
         (["(1, 2)", "[3, 4]"], {"[0]": [1, 3], "[1]": [2, 4]}),
         (["(1,)"], {"[0]": [1]}),
         (["[1, 2]", "[3]"], {"[]": [1, 2, 3]}),
-        (["[1, 2]", "[]"], {"[0]": [1], "[1]": [2]}),  # an empty list says nothing
+        (["[1, 2]", "[]"], {"[0]": [1], "[1]": [2]}),  # an empty list does not count
         (["[1, 2, 3, 4, 5, 6, 7, 8]"], {f"[{k}]": [k + 1] for k in range(8)}),
         (["[1, 2, 3, 4, 5, 6, 7, 8, 9]"], {"[]": list(range(1, 10))}),
         (["[[1, 2], [3, 4], [5, 6]]", "[[7, 8]]"], {"[][0]": [1, 3, 5, 7], "[][1]": [2, 4, 6, 8]}),
@@ -43,7 +43,7 @@ def fields(*texts: str, policy: str = "default") -> dict[str, list[float]]:
         (["[[1, 2], [3]]", "[[4, 5]]"], {"[][]": [1, 2, 3, 4, 5]}),
         (['{"a": [1, {"b": 2}]}'], {"a[0]": [1], "a[1].b": [2]}),
         (['{"a": 1}', '{"a": [2]}', '{"a": {"b": 3}}'], {"a": [1], "a[0]": [2], "a.b": [3]}),
-        # Strings: quotes, brackets and escapes in them are no structure.
+        # Strings: quotes, brackets and escapes in them are not structure.
         (['{"a": "took 5 s", "b": 2}'], {"a": [5], "b": [2]}),
         ([r'{"a": "say \"7\", [8", "b": 2}'], {"a": [7, 8], "b": [2]}),
         ([r"{'a': 'it\'s 7', 'b': 2}"], {"a": [7], "b": [2]}),
@@ -58,7 +58,7 @@ def fields(*texts: str, policy: str = "default") -> dict[str, list[float]]:
         ([r'{"\ud83d": 1, "\x": 2}'], {r"\ud83d": [1], r"\x": [2]}),
         ([r"{'it\'s': 1}"], {repr(r"it\'s").join("[]"): [1]}),
         (['{"Größe": 1, "日本": 2}'], {"Größe": [1], "日本": [2]}),
-        # Words that are no numbers, and what numbers can be.
+        # Words that are not numbers, and forms of numbers.
         (["[True, None, nan, 1.5e3, x1, -7]"], {"[3]": [1500], "[5]": [-7]}),
         (['{"a":null,"b":1e-5}'], {"b": [1e-5]}),
         (["\n [ 1 ,\t2 ]\n"], {"[0]": [1], "[1]": [2]}),
@@ -79,7 +79,7 @@ def test_a_json_like_text_gives_paths(texts: list[str], expected: dict[str, list
     ],
 )  # fmt: skip
 def test_malformed_text_is_taken_as_text(text: str) -> None:
-    # The same row twice has a template that comes again; it has no key and no index in any case.
+    # Two equal rows form a template; in any case, there are no keys or indices.
     for label in fields(text, text):
         assert "[" not in label
         assert label.startswith(("#", "after"))
@@ -99,9 +99,9 @@ def test_an_object_of_many_keys_is_a_map() -> None:
     assert list(fields(*few)) == [f"k{k}.n" for k in range(places.KEYS_OF_RECORD)]
     many = [json.dumps({f"user{k}": {"n": k}}) for k in range(places.KEYS_OF_RECORD + 1)]
     found = fields(*many)
-    # The numbers of the names are parts of words, so only the values are numbers.
+    # Digits in names are parts of words, so only the values are numbers.
     assert found == {"*.n": list(range(places.KEYS_OF_RECORD + 1))}
-    # Also where no unit has that many.
+    # Also if no single unit has that many keys.
     in_parts = count([[many[:20]], [many[20:]]])
     assert list(labels(in_parts).values()) == ["*.n"]
 
@@ -146,7 +146,7 @@ def test_a_word_that_comes_twice_gives_two_places() -> None:
 
 def test_a_few_templates_are_a_few_groups_with_an_example_each() -> None:
     rows = [f"The {what} of {k} is {k}." for k in range(5) for what in ("product", "sum")]
-    found = count([[[*rows, "The sum of 5 is 5."]]])  # the commonest is the first
+    found = count([[[*rows, "The sum of 5 is 5."]]])  # the most common template comes first
     assert list(labels(found).values()) == [
         'A after "of"',
         'A after "is"',
@@ -230,7 +230,7 @@ def test_a_column_is_one_field_whatever_the_other_columns_say(separator: str) ->
         ("12 Main Street,5,7", ["column 1", "column 2", "column 3"]),
         ("a,b\n1,2\n3,4\n", ["column 1", "column 2"]),
         (",".join(map(str, range(40))), [*(f"column {k}" for k in range(1, 33)), "column 33 on"]),
-        # no tables
+        # not tables
         ("x 12,5", ['after "x"', '#2 after "x"']),
         ("12,5 kg", ["#1", "#2"]),
         ("1, 2, 3", ["#1", "#2", "#3"]),
@@ -264,7 +264,7 @@ def test_prose_is_one_field() -> None:
         for i in range(30)
     ]
     assert list(fields(*rows)) == ["text"]
-    assert list(fields("The answer is 42, of 7.")) == ["text"]  # one row repeats nothing
+    assert list(fields("The answer is 42, of 7.")) == ["text"]  # a single row repeats nothing
 
 
 def test_rows_without_numbers_and_empty_rows_have_no_field() -> None:
@@ -276,7 +276,7 @@ def test_json_like_rows_and_others_can_be_mixed() -> None:
     assert list(fields('{"a": 1}', "now 2", '{"a": 3}', "now 4")) == ["a", 'after "now"']
 
 
-# --- any division of the rows gives the same ---------------------------------------------------
+# --- any division of the rows ------------------------------------------------------------------
 
 _KEYS = st.sampled_from(["a", "b", "c d"])
 _JSON: st.SearchStrategy[Any] = st.recursive(
@@ -288,7 +288,7 @@ _ROWS = st.lists(st.dictionaries(_KEYS, _JSON, min_size=1, max_size=3), min_size
 
 
 def by_rule(rows: Sequence[Any]) -> dict[str, Counter[float]]:
-    """The rule for JSON-like rows, once more and on all rows at once."""
+    """Apply the rule for JSON-like rows independently, to all rows at once."""
     found: dict[str, Counter[float]] = defaultdict(Counter)
 
     def visit(path: str, there: Sequence[Any]) -> None:
@@ -312,7 +312,7 @@ def by_rule(rows: Sequence[Any]) -> dict[str, Counter[float]]:
 
 
 def divided(data: st.DataObject, rows: Sequence[str]) -> list[list[list[str]]]:
-    """Rows in order, cut anywhere into units and these into batches."""
+    """Divide rows, in order, into units, and units into batches, at any positions."""
     units: list[list[list[str]]] = [[[]]]
     for row in rows:
         cut = data.draw(st.sampled_from(["", "", "batch", "unit"]))
@@ -350,7 +350,7 @@ def test_texts_give_the_same_fields_however_rows_are_divided(texts: list[str], d
 
 @given(st.lists(_WORDS.map(" ".join), min_size=1, max_size=30), st.data())
 def test_texts_give_the_same_fields_in_any_order_of_the_rows(texts: list[str], data: Any) -> None:
-    apart = [f"{text} {k}" for k, text in enumerate(texts)]  # none like another: ids go by order
+    apart = [f"{text} {k}" for k, text in enumerate(texts)]  # distinct rows: ids go by order
     whole, found = count([[apart]]), count(divided(data, data.draw(st.permutations(apart))))
     assert list(values(found).items()) == list(values(whole).items())
 

@@ -1,4 +1,4 @@
-"""Which tokens are numbers: the grammar against the scheme, probabilities against plain sums."""
+"""The grammar, compared with the scheme, and probabilities, compared with plain sums."""
 
 import math
 from functools import cache
@@ -27,26 +27,26 @@ LITERALS = ["-60.2", "0", "nan", "inf", "1e400", "-1e-400", "9.996", "1e-7", "3"
 
 
 def encoded(scheme: Scheme, literals: list[str]) -> list[tuple[int, ...]]:
-    """The tokens of each number."""
+    """Return the tokens of each number."""
     tokens, lengths = scheme.encode(Numerals.of_literals(literals))[:2]
     return [tuple(part.tolist()) for part in np.split(tokens, np.cumsum(lengths)[:-1])]
 
 
 def padded(paths: list[tuple[int, ...]]) -> NDArray[np.int64]:
-    """int64[n, longest], -1 behind a shorter path."""
+    """Return paths padded with -1: int64[n, longest]."""
     width = max(map(len, paths))
     return np.array([(*path, *[-1] * (width - len(path))) for path in paths], np.int64)
 
 
 @cache
 def listed(spec: str) -> tuple[Scheme, Support]:
-    """A scheme and its support, listed once for all tests."""
+    """Return a scheme and its support, cached because listing it is slow."""
     scheme = SCHEMES.build(spec)
     return scheme, Support.of(Grammar(scheme))
 
 
 def check_grammar(scheme: Scheme) -> None:
-    """Every prefix of some numbers has the answer that the scheme gives."""
+    """Check that the grammar agrees with the scheme for every prefix of some numbers."""
     prefixes = [path[:k] for path in encoded(scheme, LITERALS) for k in range(len(path) + 1)]
     grammar = Grammar(scheme)
     states = grammar.states(prefixes)
@@ -58,7 +58,7 @@ def check_grammar(scheme: Scheme) -> None:
 
 
 def check_paths(grammar: Grammar) -> None:
-    """Numbers token by token, the shorter ones staying as they are; then some of them alone."""
+    """Check numbers token by token; finished ones stay as they are. Then keep only some of them."""
     tokens = padded(encoded(grammar.scheme, LITERALS))
     paths, which = Paths(grammar, len(tokens)), np.arange(len(tokens))
     for place in range(tokens.shape[1] + 1):
@@ -175,7 +175,7 @@ def test_a_scheme_whose_numbers_cannot_be_listed_is_refused(
 def plain_log_probability(
     scheme: Scheme, logits: NDArray[np.float64], path: tuple[int, ...]
 ) -> float:
-    """One number, term by term, with the largest logit taken out of each sum."""
+    """Sum log-softmaxes over the allowed tokens, subtracting the largest logit in each."""
     total = 0.0
     for position, token in enumerate(path):
         allowed = scheme.next(path[:position]).allowed

@@ -1,5 +1,7 @@
-"""Numbers in other notations, through encoding and back: every scheme sees their values, texts come
-back byte for byte, and zones have no numbers."""
+"""Numbers in other notations, encoded and decoded.
+
+Every scheme sees their values, texts survive byte for byte, and zones contain no numbers.
+"""
 
 import json
 from pathlib import Path

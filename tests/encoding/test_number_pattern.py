@@ -1,4 +1,4 @@
-"""Numbers that are written token by token: those of a regular expression, and no others."""
+"""Numbers written token by token: they match a regular expression, and all matches are possible."""
 
 import re
 from itertools import product
@@ -16,7 +16,7 @@ PIECES = [*"0123456789+-.eE,% x", "12", " 7", " -", "00", ".5", ",0", "e-3", "%.
 
 
 def expression(of: NumberPattern) -> str:
-    """What a pattern allows, read independently of the state machine. Digits of groups count."""
+    """Return what a pattern allows, without the state machine; digits in groups count as digits."""
     sign = f"[{re.escape(of.signs)}]?" if of.signs else ""
     whole = r"(?P<whole>\d*|\d{1,3}(,\d{3})+)" if of.groups else r"(?P<whole>\d*)"
     after = r"(\.(?P<decimals>\d*))?"
@@ -89,7 +89,7 @@ def test_tokens_from_which_no_number_ends_are_not_allowed() -> None:
     texts = ["12", "1", ".", "5", "-", "x"]
     states = TokenStates.of(NumberPattern(min_digits=2, max_digits=2, max_decimals=1), texts)
     assert set(states.after[0]) == {0, 1, 3, 4}
-    assert set(states.after[states.after[0][1]]) == {1, 3}  # not 12, which is a digit too many
+    assert set(states.after[states.after[0][1]]) == {1, 3}  # 12 would be one digit too many
     only_pairs = TokenStates.of(NumberPattern(max_digits=3, max_decimals=0), ["12", "."])
     assert set(only_pairs.after[0]) == {0} and not only_pairs.after[only_pairs.after[0][0]]
 

@@ -14,7 +14,7 @@ def test_sizes_are_the_largest_magnitude_and_the_most_decimals_as_written() -> N
     assert sizes("a 12.5 and -340", "0.00") == (340.0, 1)
     assert sizes("1.50", "2e-3") == (1.5, 3)
     assert sizes("nothing") == (0.0, 0)
-    assert sizes("1e400 and 7") == (7.0, 0)  # float64 does not hold the first
+    assert sizes("1e400 and 7") == (7.0, 0)  # float64 cannot represent 1e400
     assert sizes("12.5").merged(sizes("340")) == sizes("12.5 340")
 
 

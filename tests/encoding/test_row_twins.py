@@ -1,4 +1,4 @@
-"""Twins of rows in the train split: which rows are alike, in any division of the data."""
+"""Rows with twins in the train split: which rows are alike, for any division of the data."""
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,7 @@ from numtok.numerals.policy import NumeralPolicy
 
 
 def hashes(rows: list[str], targets: tuple[int, ...] = ()) -> list[int]:
-    """``targets`` are numbers, counted over all rows."""
+    """Return the hashes of rows; ``targets`` are indices of numbers, counted over all rows."""
     texts = Texts.of(pa.array(rows, pa.string()))
     spans = texts.find(NumeralPolicy())
     counts = np.zeros(len(rows), np.int32)

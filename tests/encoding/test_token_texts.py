@@ -1,4 +1,4 @@
-"""Texts of tokens in tokenizers of every kind, and which of the tokens are numbers."""
+"""Texts of tokens in all kinds of tokenizers, and which tokens are numbers."""
 
 import pytest
 from tokenizers import Tokenizer
@@ -12,7 +12,7 @@ from tests.faketokenizers import LOOKALIKES, for_transformers, marked_spaces, wo
 
 
 def numbers(tokenizer: object) -> dict[str, float]:
-    """The value of each number token, by its text."""
+    """Return the value of each number token, by its text."""
     texts = token_texts(tokenizer)
     found = ValuedTokens.of_texts(texts)
     return {str(texts[token]): value for token, value in zip(found.ids, found.values, strict=True)}
@@ -37,7 +37,7 @@ def test_a_byte_is_a_digit_only_where_no_token_is() -> None:
     texts, ids = token_texts(made), made.get_vocab()
     assert texts[ids["<0x35>"]] is None
     assert texts[ids["<0x36>"]] == "6"
-    assert texts[ids["<0xE2>"]] is None  # of several bytes
+    assert texts[ids["<0xE2>"]] is None  # the first of several bytes
 
 
 def test_word_pieces_begin_with_a_space_unless_they_continue() -> None:

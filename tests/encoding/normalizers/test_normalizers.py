@@ -1,4 +1,4 @@
-"""Normalisers and their inverse, and the moments they are fitted on."""
+"""Normalizers, their inverses, and the moments on which they are fitted."""
 
 import math
 
@@ -37,7 +37,7 @@ def fitted(spec: str, values: NDArray[np.float64]) -> FittedNormalizer:
 def test_the_inverse_undoes_a_normaliser(spec: str, values: NDArray[np.float64]) -> None:
     one = fitted(spec, values)
     again = one.inverse(one.forward(values))
-    # A shift costs digits of the small values, relative to the largest.
+    # A shift loses digits of values that are small relative to the largest.
     slack = 1e-13 if one.normalizer.linear and not one.normalizer.keeps_zero else 0.0
     np.testing.assert_allclose(again, values, rtol=1e-11, atol=slack * np.abs(values).max())
 
@@ -142,7 +142,7 @@ def test_a_factor_of_answers_needs_answers_and_is_never_guessed(says: Says) -> N
 
 
 def close(one: Moments, other: Moments, size: float) -> None:
-    """Equal to rounding; ``size`` is the largest magnitude among the values."""
+    """Check equality up to rounding; ``size`` is the largest magnitude of the values."""
     assert (one.count, one.low, one.high) == (other.count, other.low, other.high)
     assert one.mean == pytest.approx(other.mean, rel=1e-12, abs=1e-13 * size)
     assert one.squares == pytest.approx(other.squares, rel=1e-9, abs=1e-12 * size * size)
@@ -171,11 +171,11 @@ def test_moments_are_those_of_the_finite_values() -> None:
     assert Moments.of(np.array([np.nan])) == Moments()
 
 
-# --- one after the other -----------------------------------------------------------------------
+# --- chained normalizers -----------------------------------------------------------------------
 
 
 def chained(values: NDArray[np.float64]) -> Chained:
-    """The range of signed logarithms onto [-0.5, 0.5]."""
+    """Return a normalizer that maps the range of signed logarithms to [-0.5, 0.5]."""
     first = fitted("signed-log", values)
     return Chained(first, fitted("unit,start=-0.5", first.forward(values)))
 

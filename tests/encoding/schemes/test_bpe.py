@@ -1,4 +1,4 @@
-"""Numbers split by trained merges: worked by hand, for any literal, and fitted on data."""
+"""Numbers split by trained merges: by hand, for any literal, and fitted on data."""
 
 import json
 import random
@@ -46,7 +46,7 @@ from tests.stages.test_encode import codec_of, decoded, encode, table, texts
 
 one_thread = fakemodels.one_thread
 
-#: What a numeral is, said again and apart from numtok.
+#: The form of a numeral, independent of numtok.
 NUMERAL = re.compile(
     "[-+\u2212]?"
     r"(?:(?:[0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)(?:\.[0-9]+|\.(?=[eE]))?|\.[0-9]+)"
@@ -62,9 +62,9 @@ CORPUS = {
 
 
 def test_merges_of_a_tiny_corpus_by_hand() -> None:
-    # Pairs of 12 12 12 | 112 | 3.12 3.12: "12" 6, "11" 1, "3." 2, ".1" 2. So first "12", then of
-    # "3." 2 and ".12" 2 the one whose parts have the smaller codes, "." before "3"; then "3.12".
-    # "1" before "12" comes once, and is no merge.
+    # Pair counts in 12 12 12 | 112 | 3.12 3.12: "12" 6, "11" 1, "3." 2, ".1" 2, so "12" is first.
+    # Then "3." and ".12" tie at 2, and the smaller codes win: "." is before "3". Then "3.12".
+    # "1" before "12" occurs once and is not merged.
     learnt = BpeScheme().fit({"12": 3, "112": 1, "3.12": 2})
     assert learnt.merges == "1 2;. 12;3 .12"
     assert learnt.paper_vocabulary_size == 18 + 3
@@ -88,7 +88,7 @@ def test_of_many_numbers_rare_literals_weigh_as_much_as_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("numtok.encoding.schemes.bpe._TRAINED_ON", 1000)
-    rare = {f"{k}.5": 1 for k in range(10_000, 20_000)}  # a hundredth of all: 10 of 1,000 numbers
+    rare = {f"{k}.5": 1 for k in range(10_000, 20_000)}  # 1% of all numbers: 10 of 1,000
     learnt = BpeScheme(19).fit({"12": 980_000, "34": 10_000, **rare})
     assert learnt.merges == "1 2"
     assert BpeScheme(20).fit({"12": 980_000, "34": 25_000, **rare}).merges == "1 2;3 4"
@@ -195,7 +195,7 @@ def test_a_numeral_is_what_the_rule_says_and_its_beginnings_go_on(text: str) -> 
     state = scheme.next(())
     for place, character in enumerate(text):
         so_far = text[: place + 1]
-        tails = ("", "0", "00", "000", "e0")  # what can become a numeral does so with one of them
+        tails = ("", "0", "00", "000", "e0")  # one of these completes any prefix of a numeral
         goes_on = any(NUMERAL.fullmatch(so_far + tail) for tail in tails)
         assert state.allowed[names.index(character)] == goes_on
         if not goes_on:
@@ -208,11 +208,11 @@ def test_a_numeral_is_what_the_rule_says_and_its_beginnings_go_on(text: str) -> 
 def test_whatever_is_read_under_the_grammar_is_a_numeral(drawn: bool) -> None:
     one = replace(codec("digits"), scheme=BpeScheme(60).fit(CORPUS))
     logits = np.random.default_rng(0).normal(size=(200, LONGEST, one.vocabulary_size))
-    logits[:, :, one.number_first : one.text_first] += 2  # so that numbers go on for a while
+    logits[:, :, one.number_first : one.text_first] += 2  # makes longer numbers likely
     silent = cast(Model, SimpleNamespace(token_head=torch.nn.Identity(), value_head=None))
     reader = Reader(model=silent, codec=one, grammar=Grammar(one.scheme), constrained=True)
     reading = reader.read(Told(logits), shares(200) if drawn else None)
-    ended = reading.lengths > 0  # not given up after many tokens
+    ended = reading.lengths > 0  # ended within the maximum length
     assert np.count_nonzero(ended) > 150 and len(np.unique(reading.lengths)) > 5
     tokens = reading.tokens[ended]
     decoded = one.scheme.decode(tokens[tokens >= 0].astype(np.uint32), reading.lengths[ended])
@@ -223,7 +223,7 @@ def test_whatever_is_read_under_the_grammar_is_a_numeral(drawn: bool) -> None:
 
 
 def sampled(parts: Sequence[Sequence[int]], words: Sequence[str]) -> NumberSample:
-    """Each part of the numbers taken by itself, some at a time, then merged."""
+    """Sample each part of the numbers separately, five at a time, then merge the samples."""
     whole = NumberSample()
     for part in parts:
         found = NumberSample()
@@ -331,7 +331,7 @@ def test_merges_of_normalised_numbers_are_those_of_what_is_written(tmp_path: Pat
     store = Store(tmp_path / "artifacts")
     data = texts(tmp_path / "a.jsonl", "[5.0] [1.0] [1.0] [1.0]", "[1.0] [2.5]")
     artifact = encode(store, data, scheme="bpe:20", normalize="scale:100")
-    # 1.0 becomes 20.0: of "20.0" 4, "100.0" 1, "50.0" 1 first ".0", then "0.0"
+    # 1.0 becomes 20.0. With "20.0" 4, "100.0" 1 and "50.0" 1, ".0" is merged first, then "0.0".
     assert merges_of(artifact) == ". 0;0 .0"
 
 
@@ -353,7 +353,7 @@ def test_explain_says_that_nothing_is_learnt_yet(numtok: Shell) -> None:
 
 
 def given_tokenizer(path: Path, *pre_tokenizers: Any) -> Path:
-    """A byte-level tokenizer of texts with numbers, cut as GPT-2 cuts them."""
+    """Train a byte-level tokenizer with GPT-2's pre-tokenizer on texts with numbers."""
     from tokenizers import Tokenizer, models, trainers
     from tokenizers import pre_tokenizers as cuts
 
@@ -392,7 +392,7 @@ def test_the_same_file_elsewhere_gives_the_same_data(tmp_path: Path, numtok: She
     first = encode(store, data, scheme=f"bpe,file={path}")
     copy = path.rename(tmp_path / "copy.json")
     assert encode(store, data, scheme=f"bpe,file={copy}").ref == first.ref
-    copy.unlink()  # scheme.json has it all
+    copy.unlink()  # scheme.json contains all merges
     later = encode(store, data, like=first.ref, name="later")
     assert table(later)["tokens"].to_pylist() == table(first)["tokens"].to_pylist()
     assert codec_of(later).scheme == codec_of(first).scheme

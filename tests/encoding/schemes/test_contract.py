@@ -1,6 +1,6 @@
-"""The contract suite over the registry, over plugins, and over schemes that break it.
+"""The contract suite, run on the registry, on plugins, and on schemes that break it.
 
-Every check is shown to fail: for each there are schemes below that are right but for one thing.
+Schemes below that are correct except for one thing show that every check can fail.
 """
 
 import itertools
@@ -90,20 +90,20 @@ def test_the_sample_depends_on_nothing_but_the_scheme_and_the_seed() -> None:
 def test_a_digest_tells_schemes_apart_and_settings() -> None:
     specs = [*SCHEMES, *OTHER_SETTINGS]
     alike = {"dice": "numgpt", "digits:3": "triads", "base10": "bits", "native": "digits"}
-    alike["numerologic:answer"] = "numerologic"  # of answers, the latter
+    alike["numerologic:answer"] = "numerologic"  # the same encoding in answers
     for spec, other in alike.items():
         specs.remove(spec)
         assert digest_of(SCHEMES.build(spec)) == digest_of(SCHEMES.build(other))
     assert len({digest_of(SCHEMES.build(spec)) for spec in specs}) == len(specs)
 
 
-# --- schemes that are right but for one thing --------------------------------------------------
+# --- schemes that are correct except for one thing ---------------------------------------------
 
 _COUNT = itertools.count()
 
 
 def _broken(base: type[Scheme], **members: Any) -> Scheme:
-    """An object of a subclass that differs in these members."""
+    """Return an object of a subclass with these members replaced."""
     kind: type[Scheme] = type("Broken", (base,), {"__module__": __name__} | members)
     return kind()
 
@@ -184,7 +184,7 @@ def _channel_of_nan(numerals: Numerals, encoded: Encoded) -> Encoded:
 
 
 def _last_as_first(numerals: Numerals, encoded: Encoded) -> Encoded:
-    """A number's tokens leak into another one's."""
+    """Give the last number the tokens of the first one."""
     tokens = encoded.tokens.copy()
     tokens[-3:] = tokens[:3]
     return encoded._replace(tokens=tokens)
@@ -212,12 +212,12 @@ def _widened(bounds: Bounds) -> Bounds:
 
 
 def _stuck(prefix: tuple[int, ...], step: Next) -> Next:
-    """Nothing may follow a minus."""
+    """Allow nothing after a minus."""
     return Next(step.allowed & (prefix != (1,)), step.may_end)
 
 
 def _without_minus_999(prefix: tuple[int, ...], step: Next) -> Next:
-    """A minus may not be followed by 999, which the state does not say."""
+    """Forbid 999 after a minus, although the state does not depend on the minus."""
     allowed = step.allowed.copy()
     allowed[901] &= prefix != (1,)
     return step._replace(allowed=allowed)

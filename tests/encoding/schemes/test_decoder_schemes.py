@@ -1,4 +1,4 @@
-"""nd, ud and hamming against the paper, against exact fractions, and as partitions of the line."""
+"""nd, ud and hamming, compared with the paper and with exact fractions; their cells."""
 
 import math
 from fractions import Fraction
@@ -44,25 +44,25 @@ SMALL = (
     *("nd,base=2,length=3", "nd,base=3,length=2,point=nearest", "nd,base=10,length=2,point=edge"),
     *("ud,base=2,exponent=2,mantissa=3", "ud,base=3,exponent=1,mantissa=2,point=edge"),
     *("ud,base=10,exponent=1,mantissa=1", "ud,base=4,exponent=2,mantissa=1,point=centre"),
-    # Exponents up to 1023, of which float64 has 1022.
+    # Ten binary digits reach 1023, but float64 limits exponents to 1022.
     "ud,base=2,exponent=10,mantissa=1",
 )
 
 
 def encoded(scheme: Scheme, values: list[float]) -> NDArray[np.int64]:
-    """int64[n, width]: numbers that have no literal of their own."""
+    """Encode numbers that have no literals: int64[n, width]."""
     tokens = scheme.encode(Numerals(np.array(values, np.float64))).tokens
     return tokens.reshape(len(values), -1).astype(np.int64)
 
 
 def decoded(scheme: Scheme, table: NDArray[np.int64]) -> NDArray[np.float64]:
-    """float64[n]: what whole numbers are read as; NaN for what is none."""
+    """Decode whole numbers: float64[n], NaN if a row is not a number."""
     lengths = np.full(len(table), table.shape[1], np.int32)
     return scheme.decode(table.astype(np.uint32).ravel(), lengths).values
 
 
 def listed(scheme: Scheme) -> list[tuple[int, ...]]:
-    """Every number of a scheme, in the order that ``ascending`` says."""
+    """Return every number of a scheme, in the order of ``ascending``."""
     paths: list[tuple[int, ...]] = [()]
     for _ in range(scheme.tokens_per_number or 0):
         following = [ascending(scheme, path) for path in paths]
@@ -124,15 +124,15 @@ def test_a_point_says_where_cells_lie_and_what_is_read(
     low, high = scheme.cells(table)
     assert ([*low.tolist(), high[-1]], high[:-1].tolist()) == (cells, cells[1:-1])
     assert decoded(scheme, table).tolist() == values
-    np.testing.assert_array_equal(encoded(scheme, cells[:-1]), table)  # up at a border
+    np.testing.assert_array_equal(encoded(scheme, cells[:-1]), table)  # edges are in the cell above
     assert written(scheme, "1") == ["1", "1"]
 
 
-# --- what is written is read back --------------------------------------------------------------
+# --- round trips -------------------------------------------------------------------------------
 
 
 def within(scheme: Scheme, value: float) -> None:
-    """One number is read back within the declared error, and written alike again."""
+    """Check that a number decodes within the declared error, and that re-encoding is stable."""
     table = encoded(scheme, [value])
     [got] = decoded(scheme, table)
     scale = 1.0 if scheme.error.absolute else abs(value)
@@ -168,7 +168,7 @@ def test_the_ends_of_cells_are_fractions(scheme: ND, data: st.DataObject) -> Non
 
 
 def exactly(value: float, base: int, digits: int, point: str) -> tuple[int, int]:
-    """Mantissa and exponent of a positive number, by exact fractions."""
+    """Return mantissa and exponent of a positive number, computed with exact fractions."""
     exact, exponent = Fraction(value), 0
     while exact >= Fraction(base) ** (exponent + 1):
         exponent += 1
@@ -189,7 +189,7 @@ def test_ud_rounds_as_fractions_do(scheme: UD, value: float) -> None:
     mantissa, exponent = exactly(value, scheme.base, scheme.mantissa, scheme.point)
     low, high = scheme.bounds
     assume(exponent in scheme.exponents and low <= value <= high)
-    if scheme.point != "nearest":  # a float64 that is read at an end is not cut off below it
+    if scheme.point != "nearest":  # floats nearest to the upper end of a cell are in the next
         ends = [Fraction(scheme.base) ** (exponent - scheme.mantissa + 1) * (mantissa + 1)]
         ends += [Fraction(scheme.base) ** (exponent + 1)]
         assume(value not in map(float, ends))
@@ -260,7 +260,7 @@ def test_every_number_is_written_in_one_way(spec: str) -> None:
     table = np.array(listed(scheme))
     values = decoded(scheme, table)
     finite = np.isfinite(values)
-    assert finite.sum() == len(table) - (5 if scheme.unit_interval else 7)  # extras but ZERO
+    assert finite.sum() == len(table) - (5 if scheme.unit_interval else 7)  # extras except ZERO
     np.testing.assert_array_equal(encoded(scheme, values[finite].tolist()), table[finite])
     allowed: list[tuple[int, ...]] = [()]
     for _ in range(table.shape[1]):
@@ -317,14 +317,14 @@ def test_negative_numbers_have_their_order_reversed() -> None:
     ]
     assert (order("+"), order("-")) == (["-", "+"], ["+", "-"])
     assert (order("+", "+"), order("-", "+")) == (list("0123"), list("3210"))
-    assert (order("+", "-"), order("-", "-")) == (list("321"), list("123"))  # -0 is +0
+    assert (order("+", "-"), order("-", "-")) == (list("321"), list("123"))  # -0 is written as +0
     assert (order("+", "+", "1"), order("-", "+", "1")) == (list("123"), list("321"))
     assert order("NAN") == ["NAN"]
 
 
 @each("spec", ["nd,base=3,length=3", "ud,base=3,exponent=1,mantissa=2"])
 def test_the_order_gives_the_distribution_function_digit_by_digit(spec: str) -> None:
-    """Below a cell lies what comes before it at each position, whatever follows."""
+    """The mass below a cell is the sum over the tokens that precede its token at each position."""
     scheme = SCHEMES.build(spec)
     support = Support.of(Grammar(scheme))
     logits = np.random.default_rng(0).standard_normal(
@@ -346,9 +346,9 @@ def test_the_order_gives_the_distribution_function_digit_by_digit(spec: str) -> 
         assert here == pytest.approx(mass[place], rel=1e-9)
         assert below == pytest.approx(mass[:place].sum(), abs=1e-12)
         if support.low[place] < support.high[place] < math.inf:
-            share = (below + here) / (1 - mass[-1])  # given that it is a number
+            share = (below + here) / (1 - mass[-1])  # conditional on not being NaN
             got = distribution.cdf(support.high[place : place + 1])[0]
-            atom = mass[place + 1] / (1 - mass[-1])  # of zero, where it is next
+            atom = mass[place + 1] / (1 - mass[-1])  # the next cell may be the atom at zero
             zero = support.low[place + 1] == support.high[place + 1]
             assert got == pytest.approx(share + atom * zero, abs=1e-9)
 
@@ -379,9 +379,9 @@ def test_a_majority_of_right_tokens_at_each_position_is_enough(
         )
         for place in range(width):
             bad = rng.permutation(repeat)[: (repeat - 1) // 2]
-            if specials:  # an extra token is the same throughout, or it is no number
+            if specials:  # an extra repeats one token; otherwise, the copy is malformed
                 copies[row, : (repeat - 1) // 2] = wrong[row]
-            elif not isinstance(plain, UD) or place >= 4:  # an exponent is more than its digits
+            elif not isinstance(plain, UD) or place >= 4:  # exponent digits depend on each other
                 copies[row, bad, place] = wrong[row, place]
     table = copies.reshape(len(values), -1)
     np.testing.assert_array_equal(decoded(scheme, table), decoded(plain, right))
@@ -415,7 +415,7 @@ def test_an_exponent_that_only_the_votes_make_is_an_overflow_or_an_underflow() -
         failure = Failure(found.failures[0])
         return failure or float(found.values[0]), scheme.interval(tokens)
 
-    # Digit by digit 3 (twice), 9 (three times), 0.
+    # Votes per digit: 3 (twice), 9 (three times), 0.
     differing = ("300", "301", "290", "190", "090")
     assert read(*("+" + one for one in differing)) == (
         *(Failure.OVERFLOW, scheme.interval(special("+OVERFLOW"))),
@@ -423,7 +423,7 @@ def test_an_exponent_that_only_the_votes_make_is_an_overflow_or_an_underflow() -
     assert read(*("-" + one for one in differing)) == (
         *(Failure.UNDERFLOW, scheme.interval(special("+UNDERFLOW"))),
     )
-    assert read("-001", "-100", "+000", "-010", "+307") == (1.0, Bounds(0.95, 1.5))  # -0
+    assert read("-001", "-100", "+000", "-010", "+307") == (1.0, Bounds(0.95, 1.5))  # exponent -0
     assert read("+390", "+300", "+300", "+300", "+300")[0] == Failure.MALFORMED
 
 

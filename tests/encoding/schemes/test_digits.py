@@ -1,4 +1,4 @@
-"""digits: chunks, digits in the other order, and zeros that fill up."""
+"""digits: chunks, reversed digits, and padding with zeros."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from tests.messages import Says
 
 
 def written(spec: str, *literals: str) -> list[str]:
-    """The tokens of numbers that are encoded together."""
+    """Return the tokens of numbers that are encoded together."""
     one = SCHEMES.build(spec)
     names, encoded = one.vocabulary(), one.encode(Numerals.of_literals(literals))
     ends = np.cumsum(encoded.lengths)
@@ -60,7 +60,7 @@ def read(spec: str, tokens: str) -> tuple[str, str]:
     ],
 )
 def test_digits_are_cut_turned_and_filled_up(spec: str, literal: str, tokens: str) -> None:
-    # Beside others, which are no part of it.
+    # Other numbers in the same call have no effect.
     assert written(spec, "9", literal, "nan", "88")[1] == tokens
     assert read(spec, tokens) == ("NONE", literal)
 

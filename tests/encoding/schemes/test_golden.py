@@ -1,7 +1,7 @@
-"""Output that changes without a new revision is found here.
+"""Detect output that changes without a new revision.
 
-Schemes have the same check in the contract suite. A digest is written in the file of what it is
-about, beside ``revision``; those of the numeral policy and of the encode stage are below.
+Schemes have the same check in the contract suite. Digests of other classes are in their files,
+next to ``revision``; those of the numeral policy and of the encode stage are below.
 """
 
 import hashlib
@@ -52,7 +52,7 @@ def test_numerals_are_those_of_their_revision() -> None:
 
 
 def declaring(registry: Registry[Any]) -> list[str]:
-    """The names whose classes say a digest of what they give."""
+    """Return the names of classes that declare a digest of their output."""
     return [name for name in registry if hasattr(registry[name], "digest")]
 
 

@@ -14,7 +14,7 @@ from tests.messages import Says
 
 
 def row(scheme: str, text: str) -> str:
-    """A whole text by its tokens."""
+    """Return the tokens of a whole text, joined."""
     one, of = codec(scheme), samples(scheme, [text])
     names = [*one.vocabulary()["special"], *one.scheme.vocabulary()]
     names += [chr(byte) for byte in range(256)]
@@ -72,7 +72,7 @@ def test_numbers_that_cannot_be_chosen_are_one_line(says: Says) -> None:
     ],
 )
 def test_counts_can_be_described_in_words(number: str, written: str) -> None:
-    """As the baseline of Value-Aware, 4.2, describes the number of digits and decimals."""
+    """Counts are in the words of the baseline of Value-Aware, Section 4.2."""
     for spec in ("numerologic,form=words", "numerologic:answer,form=words"):
         one = SCHEMES.build(spec)
         encoded = one.encode(Numerals.of_literals([number]))
@@ -117,7 +117,7 @@ def test_a_prefix_stands_before_each_part_or_the_number_is_none(
     ("tokens", "expected"),
     [
         ("{ 2 : 7 1 }", ("NONE", "71")),
-        ("{ 9 . 9 : 7 1 }", ("NONE", "71")),  # what was counted is not held against it
+        ("{ 9 . 9 : 7 1 }", ("NONE", "71")),  # wrong counts are ignored
         ("- { 1 . 1 : 0 . 5 }", ("NONE", "-0.5")),
         ("{ 1 : 5 . } e { 1 : 3 }", ("NONE", "5.e3")),
         ("{ 1 : 5 . }", ("MALFORMED", "5.")),
@@ -125,7 +125,7 @@ def test_a_prefix_stands_before_each_part_or_the_number_is_none(
         ("{ 1 : 5", ("MALFORMED", "5")),
         ("{ 2 : 7 1 } }", ("MALFORMED", "71")),
         ("{ 2 : 7 1 { 2 : 7 1 }", ("MALFORMED", "7171")),
-        ("{ 7 1 }", ("MALFORMED", "")),  # nobody knows which digits were to be counts
+        ("{ 7 1 }", ("MALFORMED", "")),  # it is unknown which digits are counts
         ("7 1", ("MALFORMED", "71")),
     ],
 )

@@ -1,4 +1,4 @@
-"""Numbers in text tokens: ids, positions of numbers, and tokens that a model may predict."""
+"""Numbers as text tokens: ids, positions of numbers, and tokens that a model may predict."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -32,7 +32,7 @@ WORDS = " 12 120 3.5 17. (-2 =-5 kg and (12)(12)(17)(17)"
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The tokenizer of a model, whose numbers have tokens of several digits, and a space before."""
+    """Write a tokenizer whose number tokens have several digits and a space before them."""
     path = tmp_path_factory.mktemp("model") / "tokenizer.json"
     tokenizer(WORDS * 3).save(str(path))
     return path
@@ -49,7 +49,7 @@ Row = tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.int32], list[str]]
 
 
 def rows(found: EncodedTexts) -> list[Row]:
-    """Tokens, places, lengths and literals of each row."""
+    """Return the tokens, positions, lengths and literals of each row."""
     bounds = zip(*map(pairwise, (found.token_rows, found.number_rows)), strict=True)
     return [
         (
@@ -106,7 +106,7 @@ def test_a_number_is_the_tokens_that_have_some_of_it(model: Path) -> None:
         [words[token - of.text_first] for token in ids[start : start + length]]
         for start, length in zip(starts, lengths, strict=True)
     ]
-    assert shown == [[" 12"], [" (-", "2"]]  # what is before it in a token goes along
+    assert shown == [[" 12"], [" (-", "2"]]  # a token's text before the number is part of it
     assert encoded(of, ["are 12 kg, (-2"]).text.to_pylist() == ["are [NUM] kg, ([NUM]"]
 
 
@@ -130,7 +130,7 @@ def test_the_codec_is_read_again(model: Path) -> None:
     assert again.digest == of.digest and in_text(again.scheme)
     assert of.vocabulary()["number"] == [] and of.text_first == of.number_first == 3
     assert not in_text(SCHEMES.build("native"))
-    assert again.scheme != of.scheme  # each is of its own text
+    assert again.scheme != of.scheme  # each refers to its own text tokenizer
 
 
 def test_what_may_be_said(model: Path) -> None:
@@ -146,7 +146,7 @@ def test_what_may_be_said(model: Path) -> None:
     assert all(after.allowed[token[word]] for word in ("0", ".", "e", "12", "%"))
     assert not any(after.allowed[token[word]] for word in (" 12", "-", "k", " "))
     point = scheme.next((token["12"], token["."]))
-    assert point.may_end  # of the sentence
+    assert point.may_end  # the point can be the end of the sentence
     found = scheme.decode(np.array([token["12"], token["."]], np.uint32), np.array([2], np.int32))
     assert (found.values.tolist(), found.written) == ([12.0], ("12",))
     assert not scheme.next((token["-"],)).may_end
@@ -175,7 +175,7 @@ def test_a_normalisation_is_refused(model: Path, says: Says) -> None:
 
 
 def test_two_numbers_in_one_token_are_refused(tmp_path: Path, says: Says) -> None:
-    """A tokenizer that merges over spaces."""
+    """The tokenizer merges across spaces."""
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
     vocabulary = {letter: index for index, letter in enumerate([*letters, "1Ġ", "1Ġ2"])}
     made = Tokenizer(models.BPE(vocabulary, [("1", "Ġ"), ("1Ġ", "2")]))

@@ -1,4 +1,4 @@
-"""NumGPT's numbers: exponent and mantissa of the digits as written, and how both go in; DICE."""
+"""NumGPT's numbers: exponents and mantissas of literals as written, their embedding, and DICE."""
 
 import doctest
 import importlib
@@ -41,14 +41,14 @@ def encoded(literals: Sequence[str], spec: str = "numgpt") -> Encoded:
 
 
 def written(literal: str, spec: str = "numgpt") -> tuple[str, float]:
-    """The token and the channel of one number."""
+    """Return the token and the channel of one number."""
     scheme, made = SCHEMES.build(spec), encoded([literal], spec)
     assert made.channel is not None
     return scheme.vocabulary()[made.tokens[0]], float(made.channel[0])
 
 
 def read(pairs: Sequence[tuple[str, float]], spec: str = "numgpt") -> list[str]:
-    """Tokens and channels to literals, or what failed."""
+    """Decode tokens and channels to literals, or to the names of failures."""
     scheme = SCHEMES.build(spec)
     tokens = np.array([scheme.vocabulary().index(token) for token, _ in pairs], np.uint32)
     channel = np.array([value for _, value in pairs], np.float32)
@@ -75,7 +75,7 @@ def test_the_paper_counts_23_exponents() -> None:
     names = scheme.vocabulary()
     assert scheme.paper_vocabulary_size == 23
     assert names[:3] + names[20:23] == ("E-8", "E-7", "E-6", "E12", "UNDERFLOW", "OVERFLOW")
-    assert names[23:] == ("NAN", "+INF", "-INF")  # what the contract asks for besides
+    assert names[23:] == ("NAN", "+INF", "-INF")  # required by the contract
 
 
 @each(
@@ -85,7 +85,7 @@ def test_the_paper_counts_23_exponents() -> None:
         ("2300", "E3", 2.3),
         ("0.23", "E-1", 2.3),
         ("1000", "E3", 1.0),
-        ("999.9999999999999999999", "E2", 9.999999046325684),  # float64 and float32 have 1000
+        ("999.9999999999999999999", "E2", 9.999999046325684),  # 1000 in float64 and float32
         ("0.00099999999999999999999999", "E-4", 9.999999046325684),
         ("9.99999999999", "E0", 9.999999046325684),
         ("0", "E0", 0.0),
@@ -206,7 +206,7 @@ def test_text_around_numbers_comes_back() -> None:
     assert json.loads(one.to_json())["scheme"]["exponents"] == "-8..12"
 
 
-# --- how numbers go in --------------------------------------------------------------------------
+# --- embedding of numbers -----------------------------------------------------------------------
 
 
 def vocabulary(scheme: str) -> Vocabulary:
@@ -221,7 +221,7 @@ def built(spec: str, scheme: str = "numgpt", width: int = WIDTH) -> nn.Module:
 def number_vectors(
     of: nn.Module, literals: Sequence[str], scheme: str = "numgpt"
 ) -> NDArray[np.float64]:
-    """[n, width] as the embedder gives them."""
+    """Return the vectors that the embedder gives: [n, width]."""
     made = encoded(literals, scheme)
     assert made.channel is not None
     tokens = torch.from_numpy(made.tokens.astype(np.int64))[None] + codec(scheme).number_first
@@ -230,7 +230,7 @@ def number_vectors(
 
 
 def numerals(of: nn.Module, literals: Sequence[str], scheme: str = "numgpt") -> Tensor:
-    """NE(n), [n, d]."""
+    """Return NE(n): [n, d]."""
     caught: list[Tensor] = []
     hook = of.get_submodule("numerals").register_forward_hook(
         lambda _, given, out: caught.append(out)
@@ -246,7 +246,7 @@ def weight(of: nn.Module, name: str) -> NDArray[np.float64]:
 
 @each("sigma", [0.5, 5.0])
 def test_mantissas_are_seen_by_their_distances_from_prototypes(sigma: float) -> None:
-    """Equations 3 and 4: 48 prototypes from -10 to 10, of 64 coordinates."""
+    """Equations 3 and 4: 48 prototypes from -10 to 10, among 64 coordinates."""
     of = built(f"numgpt,sigma={sigma}")
     literals = ["-123", "1000", "0", "0.0725"]
     prototypes = [20 / 47 * i - 10 for i in range(48)]
@@ -258,7 +258,7 @@ def test_mantissas_are_seen_by_their_distances_from_prototypes(sigma: float) -> 
 
 
 def test_exponents_have_vectors_of_their_own_and_so_have_under_and_overflow() -> None:
-    """Equation 2, and 23 entries: 21 exponents, one below them and one above."""
+    """Equation 2, with 23 entries: 21 exponents, one below them and one above."""
     of = built("numgpt")
     table = weight(of, "numerals.exponents.weight")
     assert table.shape == (23, 16)
@@ -268,7 +268,7 @@ def test_exponents_have_vectors_of_their_own_and_so_have_under_and_overflow() ->
 
 
 def test_token_and_numeral_are_fused_by_one_linear_map() -> None:
-    """Equation 6: [TE, NE] W_b, TE one vector for all numerals, NE one for all text."""
+    """Equation 6: [TE, NE] W_b. TE is one vector for all numerals, NE is one for all text."""
     of = built("numgpt,dimensions=16,sigma=2")
     w_b = np.concatenate([weight(of, "from_token.weight").T, weight(of, "from_numeral.weight").T])
     assert w_b.shape == (WIDTH + 16, WIDTH)
@@ -294,7 +294,7 @@ def test_nan_and_infinities_are_looked_up_as_text_is() -> None:
 
 
 def test_a_whole_number_beside_one_token_is_divided_by_its_own_power_of_ten() -> None:
-    """With xval, to the same vectors of mantissa and exponent, where float32 has the power."""
+    """With xval, mantissas and exponents have the same vectors if float32 holds the power."""
     of = built("numgpt", "xval")
     table = weight(of, "numerals.exponents.weight")
     powers = range(-12, 17)

@@ -1,4 +1,4 @@
-"""Schemes against the paper and against decimal arithmetic; spec strings; the registry."""
+"""Schemes, compared with the paper and with decimal arithmetic; spec strings; the registry."""
 
 import subprocess
 import sys
@@ -34,13 +34,13 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def written(scheme: Scheme, literal: str) -> list[str]:
-    """The tokens of one number."""
+    """Return the tokens of one number."""
     names = scheme.vocabulary()
     return [names[token] for token in scheme.encode(Numerals.of_literals([literal])).tokens]
 
 
 def read_back(scheme: Scheme, literal: str) -> str:
-    """The decoded literal of one encoded number, or the name of its failure."""
+    """Return the decoded literal of one encoded number, or the name of its failure."""
     encoded = scheme.encode(Numerals.of_literals([literal]))
     decoded = scheme.decode(encoded.tokens, encoded.lengths, encoded.channel)
     failure = Failure(decoded.failures[0])
@@ -79,7 +79,7 @@ def test_the_default_range_is_that_of_the_paper(name: str) -> None:
 
 
 LOSSES = [
-    ("p1000", "9.995e9", "overflow"),  # carries beyond the last exponent
+    ("p1000", "9.995e9", "overflow"),  # rounds up beyond the last exponent
     ("p1000", "9.994e9", "9990000000.0"),
     ("p1000", "9.994e-7", "underflow"),
     ("p1000", "9.995e-7", "1e-06"),
@@ -144,7 +144,7 @@ ranges = st.tuples(st.integers(-30, 20), st.integers(0, 25)).map(
 
 
 def expected_tokens(literal: str, digits: int, exponents: Interval) -> list[str]:
-    """P10 by Python's decimal module."""
+    """Return the tokens of P10, computed with Python's decimal module."""
     exact = Decimal(literal.replace("\u2212", "-"))
     sign = "-" if exact.is_signed() else "+"
     if exact == 0:
@@ -506,8 +506,8 @@ def test_a_plugin_folder_that_is_none_is_refused(tmp_path: Path, says: Says) -> 
         (100, 0, "fone,whole=3,decimals=0"),
         (0.25, 2, "fone,whole=1,decimals=2"),
         (9_999_999_999.0, 5, "fone"),
-        (1e10, 5, "fone"),  # more than there is room for
-        (0.3, 17, "fone,whole=1"),  # of float64 in full, five decimals are kept as by default
+        (1e10, 5, "fone"),  # more digits than fone has
+        (0.3, 17, "fone,whole=1"),  # full float64 precision: the default of five decimals
     ],
 )
 def test_places_suit_the_numbers_and_are_those_of_embedder_and_head(

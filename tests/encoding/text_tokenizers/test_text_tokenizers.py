@@ -1,4 +1,4 @@
-"""Text tokenizers: every byte comes back, and Hugging Face's library reads the same tokens."""
+"""Text tokenizers: they are lossless, and Hugging Face's library reads the same tokens."""
 
 import hashlib
 import json
@@ -48,7 +48,7 @@ SPECS = [*WORDS, "bytes", "bpe:256", "bpe:300", "file"]
 
 @cache
 def tokenizer(spec: str) -> FittedTokenizer:
-    """A tokenizer fitted on the sample; ``file`` is a file that holds another one."""
+    """Return a tokenizer fitted on the sample; ``file`` is loaded from another one's state."""
     if spec == "file":
         return TEXT_TOKENIZERS.build("file,sha256=0").load(tokenizer("bpe:300").state())
     return TEXT_TOKENIZERS.build(spec).fit(Texts.of(SAMPLE))
@@ -56,7 +56,7 @@ def tokenizer(spec: str) -> FittedTokenizer:
 
 @cache
 def huggingface(spec: str) -> Tokenizer:
-    """The same tokenizer read by Hugging Face's library."""
+    """Return the same tokenizer, read by Hugging Face's library."""
     return Tokenizer.from_str(json.dumps(tokenizer(spec).huggingface()))
 
 
@@ -74,7 +74,7 @@ columns = st.lists(texts, max_size=6)
 
 
 def check(spec: str, column: list[str]) -> None:
-    """Every piece has its own tokens, which give it back and are those of Hugging Face."""
+    """Check that the tokens of every piece decode to it and equal those of Hugging Face."""
     fitted = tokenizer(spec)
     ids, bounds = fitted.encode(Texts.of(column))
     assert len(bounds) == len(column) + 1
@@ -84,7 +84,7 @@ def check(spec: str, column: list[str]) -> None:
     for index, text in enumerate(column):
         own = ids[bounds[index] : bounds[index + 1]]
         assert fitted.decode(own) == text.encode()
-        # Read there as a part of a text, never as one of Hugging Face's own special tokens.
+        # Text is never read as one of Hugging Face's own special tokens.
         assert huggingface(spec).encode(text, add_special_tokens=False).ids == own.tolist()
 
 
@@ -115,10 +115,10 @@ PIECE = st.sampled_from(
 def test_words_are_woven_as_four_passes_do(
     spec: str, dtype: Any, rows: list[list[str]], data: st.DataObject
 ) -> None:
-    """A number ``7`` between the pieces of each row, of as many tokens as come."""
+    """Put a number ``7``, of any number of tokens, between the pieces of each row."""
     texts = ["7".join(row).encode() for row in rows]
     bounds = np.cumsum([0, *map(len, texts)], dtype=np.int32)
-    # A "7" in a piece is none of the numbers.
+    # A "7" within a piece is not one of the numbers.
     ends = [
         begin + len("7".join(row[: k + 1]).encode()) + 1
         for begin, row in zip(bounds.tolist(), rows, strict=False)
@@ -151,7 +151,7 @@ def test_words_are_woven_as_four_passes_do(
 
 def test_words_are_kept_by_frequency_and_then_by_their_bytes() -> None:
     fitted = TEXT_TOKENIZERS.build("words").fit(Texts.of(["bb aa", " bb aa", " cc x", " cc x dd"]))
-    # " aa" and " cc" occur twice each; single bytes and what is seen once are left out.
+    # " aa", " cc" and " x" occur twice; single bytes and words seen once are left out.
     assert isinstance(fitted, WordTable)
     assert fitted.words == (" aa", " cc", " x")
 
@@ -208,7 +208,7 @@ ORBITS = (
 
 
 def split(spec: str, text: str) -> list[list[str]]:
-    """The tokens of each piece between the numbers of a text that the vocabulary is made of."""
+    """Return the tokens of each piece between numbers, with a vocabulary of the same text."""
     column = Texts.of(pa.array([text], pa.string()))
     found = cut(column, column.find(NumeralPolicy()))
     fitted = TEXT_TOKENIZERS.build(spec).fit(Texts.of(found.strings() * 2))
@@ -259,7 +259,7 @@ def test_a_size_that_cannot_be_is_refused(spec: str, says: Says) -> None:
         TEXT_TOKENIZERS.build(f"{spec}:-1")
 
 
-# --- the same vocabulary every time ------------------------------------------------------------
+# --- reproducible vocabularies -----------------------------------------------------------------
 
 TRAIN = """if True:
     import hashlib, json, sys
@@ -367,8 +367,7 @@ def test_a_tokenizer_that_loses_text_is_refused(
 
 
 def test_a_text_with_a_byte_that_the_tokenizer_lacks_is_refused(tmp_path: Path, says: Says) -> None:
-    """Vocabularies of published models lack control bytes that their training texts do not
-    contain."""
+    """Vocabularies of published models lack control bytes that are not in their training data."""
     content = _usable()
     for letter in (to_alphabet(b"\xff"), to_alphabet(b"\n"), to_alphabet(b"\x1b")):
         del content["model"]["vocab"][letter]
@@ -387,7 +386,7 @@ def test_a_text_with_a_byte_that_the_tokenizer_lacks_is_refused(tmp_path: Path, 
 
 
 def test_a_tokenizer_as_those_of_qwen_serves(tmp_path: Path) -> None:
-    """Text is not brought into NFC, and what spells an added token is that token."""
+    """Text is not normalized to NFC, and text that spells an added token becomes that token."""
     content = _usable()
     content.update(normalizer={"type": "NFC"}, added_tokens=[_added(special=False)])
     codec = _codec(tmp_path, content)
@@ -457,13 +456,13 @@ def test_a_pattern_that_goes_back_and_forth_is_refused(
     assert str(caught.value).startswith(
         f"text tokenizer {path} is not lossless: its pattern fails on a text ("
     )
-    assert capfd.readouterr() == ("", "")  # nor does the library tell of it
+    assert capfd.readouterr() == ("", "")  # the library prints nothing
 
 
 def test_a_text_on_which_a_pattern_gives_up_is_one_line(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    # No run that is tried is of this letter.
+    # Checks at load time do not use this letter.
     _, given = File.read(_stored(tmp_path, _splitting("(q+)+$")))
     assert given.encode(Texts.of(["qqq", "a b"])).bounds[-1] > 0
     with pytest.raises(UsageError, match="pattern of the text tokenizer fails on a text"):
@@ -514,7 +513,7 @@ def test_a_given_tokenizer_is_known_by_its_content_alone(tmp_path: Path) -> None
     assert one == other == File(hashlib.sha256(content).hexdigest())
     assert settings_of(one)["sha256"] == one.sha256
     assert spec_of(one) == f"file,sha256={one.sha256}"
-    # A special token of its own is never read from a text.
+    # Text is never read as one of the tokenizer's own special tokens.
     text = "a <extra> b"
     ids = fitted.encode(Texts.of([text])).ids
     assert 300 not in ids
