@@ -129,7 +129,7 @@ def test_true_values_that_are_no_number_are_refused_or_left_out(says: Says) -> N
 
 
 def enumerated(totals: list[float]) -> float:
-    """Fraction of all swaps whose difference is at least as large."""
+    """Return the fraction of all swaps whose difference is at least as large."""
     observed = abs(sum(totals))
     sums = [
         abs(sum(sign * total for sign, total in zip(signs, totals, strict=True)))

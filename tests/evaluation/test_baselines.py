@@ -150,7 +150,7 @@ def test_quantization_by_hand() -> None:
     np.testing.assert_array_equal(predictions, [1.23, -0.002, np.nan, 0.0])  # 1e20 overflows
 
 
-# --- what was seen in training -----------------------------------------------------------------
+# --- values seen in training -------------------------------------------------------------------
 
 
 def test_without_a_train_split_there_are_no_baselines_that_need_one() -> None:
@@ -186,15 +186,16 @@ def test_nearest_knows_targets_alone() -> None:
     assert baselines_of(test, train)["nearest"].tolist() == [9.0]
 
 
-# --- what the number of tokens tells ------------------------------------------------------------
+# --- the mean by the number of tokens -----------------------------------------------------------
 
 
 def test_the_mean_by_the_number_of_tokens_by_hand() -> None:
-    # Of one character 7 and 5, of three 123 and 2.5; none of two, whose mean is that of all.
+    # Targets of one character: 7 and 5; of three: 123 and 2.5. None has two, so the mean of all
+    # targets is used.
     train = rows("digits", ["1 2 7", "33 4 5", "5 6 123", "7 8 2.5", "9 9 1e400"], 2)
     test = rows("digits", ["1 1 3", "1 1 44", "1 1 0.1", "1 1 99999999"], 2)
     expected = [6.0, 137.5 / 4, 62.75, 137.5 / 4]
-    for fill in (PARALLEL, LEFT_TO_RIGHT):  # which both have all masks in sight
+    for fill in (PARALLEL, LEFT_TO_RIGHT):  # both see all masks
         predictions = baselines_of(test, train, of=codec("digits"), fill=fill)
         assert predictions["length"].tolist() == expected
 
@@ -225,7 +226,7 @@ def test_lengths_of_each_target_tell_of_its_own_values() -> None:
     train = replace(both, target_name=pa.array(names))
     predictions = baselines_of(train, train, of=codec("digits"))["length"]
     assert predictions.tolist() == [2.0, 15.0, 2.0, 15.0, 55.0, 7.0]
-    in_turn = samples("digits", ["8 99"])  # no target: of any number, 2 3 4 6 7 1 and 10 20 55
+    in_turn = samples("digits", ["8 99"])  # no target: means of 2 3 4 6 7 1 and of 10 20 55
     assert baselines_of(in_turn, train, of=codec("digits"))["length"].tolist() == [23 / 6, 85 / 3]
 
 
@@ -306,7 +307,7 @@ def test_without_scikit_learn_there_is_no_boosted_baseline(monkeypatch: pytest.M
 
 
 def test_boosted_keeps_to_the_threads_that_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And one thread for small fits."""
+    """Small fits use one thread."""
     train_values: list[int] = []
     fit = ensemble.HistGradientBoostingRegressor.fit
 
@@ -336,13 +337,13 @@ def test_what_was_boosted_before_is_not_fitted_again(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(baselines, "_MOST_TREES", 2)
     test, train = rows("p1000", TEST, 2), rows("p1000", TRAIN, 2)
     first = baselines_of(test, train)["boosted"]
-    for scheme in ("p1000", "xval"):  # which reads the same numbers
+    for scheme in ("p1000", "xval"):  # both have the same numbers
         again = baselines_of(rows(scheme, TEST, 2), rows(scheme, TRAIN, 2))["boosted"]
         np.testing.assert_array_equal(again, first)
     assert len(fits) == 1
     for fewer in (1, 2):
         baselines_of(test, rows("p1000", TRAIN[:-fewer], 2))
-    baselines_of(test, train)  # the oldest of three is no longer there
+    baselines_of(test, train)  # the oldest of three is no longer cached
     assert len(fits) == 4
 
 
@@ -459,7 +460,7 @@ def test_the_rows_that_are_fitted_have_a_limit_and_are_from_everywhere(
 
 
 def lines(number: int, step: float) -> str:
-    """Arithmetic progressions, ``0 2 4; 1 4 7 10; ...``: the last number of each is the target."""
+    """Return arithmetic progressions, ``0 2 4; 1 4 7 10; ...``; the last numbers are targets."""
     some = range(2 + number % 3)
     return "; ".join(
         " ".join(f"{k + (number % 5 + k + step) * j:g}" for j in range(4 + k % 2)) for k in some
@@ -504,7 +505,7 @@ def test_rows_bring_baselines_along_and_fits_are_given_them() -> None:
     np.testing.assert_array_equal(predictions["first"], test.floors["first"])
     assert predictions["linear"] == pytest.approx(test.numbers)
     assert list(baselines_of(test)) == ["quantization", "first", "second"]
-    other = baselines_of(test, made(60, "first"))  # what the train split lacks cannot be learnt
+    other = baselines_of(test, made(60, "first"))  # not in the train split, so not a feature
     assert "second" in other and other["linear"] != pytest.approx(test.numbers, abs=1)
 
 
@@ -514,7 +515,7 @@ def test_a_baseline_of_the_rows_that_some_numbers_lack_is_a_feature_with_missing
 ) -> None:
     train = last_of_each_list([lines(number, 0) for number in range(40)])
     test = last_of_each_list([lines(3, 0.5)])
-    own = [row.numbers[row.targets] for row in (train, test)]  # which tells the answer
+    own = [row.numbers[row.targets] for row in (train, test)]  # the true values
     own[where == "test"][0] = np.nan
     predictions = baselines_of(
         replace(test, floors={"known": own[1]}), replace(train, floors={"known": own[0]})

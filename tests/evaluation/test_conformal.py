@@ -15,7 +15,7 @@ NORMAL = np.array([-1.645, -0.674, 0.0, 0.674, 1.645])  # quantiles at the level
 
 
 def forecasts(point: Floats, spread: Floats | None = None, strata: Any = None) -> Forecasts:
-    """Normal distributions with the given standard deviations, or points without any."""
+    """Return normal distributions with the given standard deviations, or points without any."""
     quantiles = None if spread is None else point[:, None] + spread[:, None] * NORMAL
     names = np.full(len(point), "y", object) if strata is None else np.array(strata, object)
     return Forecasts(point=point, quantiles=quantiles, strata=names)
@@ -27,7 +27,7 @@ def hits(calibrated: Calibrated, truth: Floats, predicted: Forecasts) -> Any:
 
 
 def simulated(seed: int, n: int, noise: str) -> tuple[Floats, Forecasts]:
-    """True values and overconfident forecasts of n rows, whose noise grows with the row's scale."""
+    """Return true values and overconfident forecasts; noise grows with the scale of the row."""
     random = np.random.default_rng(seed)
     scale = random.uniform(0.2, 3, n)
     errors = random.normal(size=n) if noise == "normal" else random.standard_cauchy(size=n)
@@ -65,7 +65,7 @@ def forecasts_at(predicted: Forecasts, rows: Any) -> Forecasts:
 
 
 def clusters(random: np.random.Generator, count: int) -> tuple[Floats, Ints]:
-    """Values that depend on their clusters; large clusters have large values."""
+    """Return values that depend on their clusters; large clusters have large values."""
     sizes = random.choice([1, 40], count)
     units = np.repeat(np.arange(count), sizes)
     shift = random.normal(size=count) * np.where(sizes > 1, 5, 1)
@@ -220,8 +220,7 @@ def test_intervals_are_clipped_only_where_no_value_is_negative() -> None:
 
 
 def test_rows_of_an_unknown_stratum_without_quantiles_are_covered() -> None:
-    """The spread of a target is not known for a number without a name, so its interval is made
-    of residuals, not of the scores of intervals with that spread."""
+    """Without a name, the spread of a number is unknown, so its interval is based on residuals."""
     covered = []
     for seed in range(1000):
         random = np.random.default_rng(seed)

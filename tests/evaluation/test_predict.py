@@ -486,7 +486,7 @@ def test_results_do_not_depend_on_the_batch(
     same(small, large, np.arange(len(large.values)))
     if not isinstance(SCHEMES.build(scheme), ChannelScheme):
         assert small.literals.tolist() == large.literals.tolist()
-        # Quantiles of draws are equal because the same numbers are drawn.
+        # Sampled quantiles are equal because the same random numbers are drawn.
         if predictors[0].draws:
             assert small.quantiles.tolist() == large.quantiles.tolist()
     np.testing.assert_allclose(small.log_density, large.log_density, rtol=0, atol=1e-5)
@@ -514,7 +514,7 @@ def keys(predictor: Predictor) -> list[tuple[Any, int]]:
 
 
 def same(token: Predicted, other: Predicted, places: NDArray[np.int64]) -> None:
-    """Equal predictions; figures equal but for the rounding of sums in another order."""
+    """Check that predictions are equal; metrics may differ by the rounding of reordered sums."""
     assert token.valid.tolist() == other.valid[places].tolist()
     assert token.on_grammar.tolist() == other.on_grammar[places].tolist()
     ours, theirs = token.values[token.valid], other.values[places][token.valid]
@@ -536,7 +536,7 @@ def same(token: Predicted, other: Predicted, places: NDArray[np.int64]) -> None:
 
 @pytest.fixture
 def readings(monkeypatch: pytest.MonkeyPatch) -> list[NumberReadings]:
-    """All predictions, in the order in which they are computed."""
+    """Record all predictions, in the order in which they are computed."""
     kept: list[NumberReadings] = []
     read: Callable[..., NumberReadings] = Reader.read
 
@@ -597,7 +597,7 @@ def test_on_grammar_says_whether_free_decoding_would_have_given_a_number(
 
 
 def constant(predictor: Predictor, logits: dict[str, float]) -> None:
-    """Make a model say the same everywhere: these logits, 0 for all other tokens."""
+    """Make a model predict the same logits everywhere; other tokens have logit 0."""
     model, codec = predictor.loaded.model, predictor.loaded.codec
     names = codec.scheme.vocabulary()
     with torch.no_grad():
@@ -620,7 +620,7 @@ def test_a_model_that_always_says_the_same_is_read_by_hand(bench: Bench, objecti
     assert set(predicted.literals.tolist()) == {"-60.2"}
     assert predicted.valid.all() and not predicted.on_grammar.any()
 
-    # 7 times -8 is -56: the tokens - 560 E-1, for -56.05 to -55.95; the truth is in the middle.
+    # 7 times -8 is -56: the tokens - 560 E-1 cover -56.05 to -55.95, with -56 in the middle.
     signs = math.log(math.e / (math.e + 9))  # the other sign and 8 extras have logit 0
     mantissa = math.log(1 / (math.exp(3) + 899))
     exponent = math.log(math.exp(2) / (math.exp(2) + 15))
@@ -675,7 +675,7 @@ def test_the_density_of_token_schemes_is_that_of_their_logits(
 
 
 def line(normalize: str, constants: dict[str, float]) -> tuple[float, float]:
-    """Slope and offset of a normalization that is a straight line."""
+    """Return slope and offset of a linear normalization."""
     if normalize == "scale:5":
         return constants["factor"], 0.0
     if normalize == "affine":
@@ -689,7 +689,7 @@ def line(normalize: str, constants: dict[str, float]) -> tuple[float, float]:
 def test_the_density_of_an_autoregressive_model_is_that_of_the_true_tokens(
     bench: Bench, scheme: str
 ) -> None:
-    """Each token after the true ones, from one pass over the row without a cache."""
+    """Each token follows the true ones, in one pass over the row without a cache."""
     predictor = bench.predictor(scheme, "ar")
     scheme_ = predictor.loaded.codec.scheme
     predicted = run(predictor)
@@ -715,7 +715,7 @@ def test_the_density_of_an_autoregressive_model_is_that_of_the_true_tokens(
 def test_zero_has_its_own_mass_and_not_a_density(bench: Bench, objective: str) -> None:
     predictor = bench.predictor("p1000", objective, [row("zero", "6 less 6 is 0", 2)])
     constant(predictor, {"ZERO": 2})
-    # The first of three ZERO tokens is chosen among ten, the others are then the only ones.
+    # The first of three ZERO tokens is one of ten allowed tokens; after it, only ZERO is allowed.
     mass = math.log(math.exp(2) / (math.exp(2) + 9))
     assert run(predictor).log_density.tolist() == pytest.approx([mass], abs=1e-6)
 
@@ -777,7 +777,7 @@ def test_the_interval_of_a_truth_is_half_a_unit_of_its_last_digit_to_each_side(
     ("scheme", "objective", "options"),
     [
         ("p1000", "mlm", {}),
-        ("fp15", "ar", {}),  # one token a number: one pass is enough here too
+        ("fp15", "ar", {}),  # one token per number: one pass is enough
         ("xval", "mlm", {}),
         ("xval", "ar", {}),
         ("p1000", "ar", {"draws": 16}),
@@ -793,13 +793,13 @@ def test_quantiles_ascend_and_crps_is_finite(
     assert not np.isnan(predicted.quantiles).any()
     assert (predicted.quantiles[:, 1:] >= predicted.quantiles[:, :-1]).all()
     assert np.isfinite(predicted.crps).all()
-    if not options:  # that of draws is an estimate
+    if not options:  # the CRPS of samples is an estimate
         assert (predicted.crps >= 0).all()
 
 
 @pytest.mark.integration
 def test_point_estimates_are_those_of_the_distribution(bench: Bench) -> None:
-    """fp15: one token a number, so the distribution is one softmax over all of them."""
+    """fp15 has one token per number, so the distribution is one softmax over all of them."""
     mode, median, mean = (
         bench.predictor("fp15", "mlm", point=point) for point in ("mode", "median", "mean")
     )
@@ -830,7 +830,7 @@ def test_a_gaussian_has_one_point(bench: Bench) -> None:
 
 
 def test_the_mode_of_two_peaks_is_the_higher_one(bench: Bench) -> None:
-    """70% near 10, 30% near -10: no point is between them but the mean."""
+    """With 70% near 10 and 30% near -10, only the mean is between them."""
     predicted = {}
     for point in ("mode", "median", "mean"):
         predictor = bench.predictor("xval", "mlm", head="mdn:2", normalize="none", point=point)
@@ -886,8 +886,8 @@ def test_draws_follow_the_probabilities_of_the_model(bench: Bench) -> None:
     truth = predictor.samples.numbers[predictor.asked.numbers]
     assert predicted.crps.tolist() == pytest.approx(np.abs(truth + 60.2).tolist())
 
-    # Two exponents, three to one, so with 21 draws the median is the likelier one nearly always:
-    # the chance of 11 or more of 21 at one in four is 0.006.
+    # Two exponents have odds of three to one, so the median of 21 samples is almost always the
+    # likelier one: 11 or more of 21 at probability 1/4 have a chance of 0.006.
     constant(predictor, {"-602": 40, "E-1": 40 + math.log(3), "E+1": 40})
     values = run(predictor).values
     assert 0 < (values == -6020).mean() < 0.03
@@ -903,7 +903,7 @@ def test_draws_are_the_same_each_time(bench: Bench) -> None:
 def test_draws_of_a_number_differ_from_each_other_and_from_those_of_other_numbers(
     bench: Bench,
 ) -> None:
-    """The model says the same of every number."""
+    """The model predicts the same distribution for every number."""
     predictor = bench.predictor("p1000", "ar", draws=8)
     constant(predictor, {"+": 40})
     predicted = run(predictor)
@@ -915,13 +915,13 @@ def test_draws_of_a_number_differ_from_each_other_and_from_those_of_other_number
 
 
 def on_each_pass(predictor: Predictor, look: Callable[[tuple[int, ...]], None]) -> None:
-    """Show the shape of what a model is given before each pass."""
+    """Call ``look`` with the shape of the model's input before each pass."""
     embedder = predictor.loaded.model.embedder
     embedder.register_forward_pre_hook(lambda _, inputs: look(tuple(inputs[0].shape)))
 
 
 def failing(most: int, error: Exception) -> Callable[[tuple[int, ...]], None]:
-    """Fails where there are more tokens."""
+    """Return a function that raises an error if there are more than ``most`` tokens."""
 
     def look(shape: tuple[int, ...]) -> None:
         if shape[0] * shape[1] > most:
@@ -973,7 +973,7 @@ def test_an_error_that_is_none_of_memory_is_not_hidden(bench: Bench) -> None:
 
 @pytest.mark.parametrize("objective", ["mlm", "ar"])
 def test_no_pass_is_made_twice(bench: Bench, objective: str) -> None:
-    """A row is read once for all its numbers, their densities and all draws."""
+    """A row is read once for all its numbers, their densities and all samples."""
     read: list[tuple[int, ...]] = []
     predictor = bench.predictor("p1000", objective, [MIXED[1]], batch=2, draws=5)
     on_each_pass(predictor, read.append)
@@ -981,7 +981,7 @@ def test_no_pass_is_made_twice(bench: Bench, objective: str) -> None:
     longest = len(predictor.samples.tokens)
     if objective == "mlm":
         assert read == [(1, longest)]
-    else:  # then two further tokens of both numbers, for greedy decoding and each draw
+    else:  # then two more tokens of both numbers, for greedy decoding and for each sample
         ends = predictor.samples.number_start + predictor.samples.number_length
         assert read == [(1, int(ends[-1])), *[(2, 1)] * 2 * 6]
 
@@ -998,7 +998,7 @@ def test_a_value_head_says_the_number_where_the_tokens_say_that_it_is_one(bench:
     factor = predictor.loaded.codec.normalizer.constants["factor"]
     predicted = run(predictor)
     assert predicted.values.tolist() == [2.0 / factor] * len(TEXTS)
-    assert predicted.literals.tolist() == ["494.8"] * len(TEXTS)  # seven digits, as float32 has
+    assert predicted.literals.tolist() == ["494.8"] * len(TEXTS)  # seven digits, as in float32
 
     constant(predictor, {"NAN": 9})
     assert not run(predictor).valid.any()

@@ -148,7 +148,7 @@ def test_every_value_of_value_aware_is_the_one_in_the_paper() -> None:
             expected = [
                 [str(table.rows[row][name].value) for name in columns] for row in NUMVALUE_ROWS
             ]
-            if number != 1:  # there methods stand side by side
+            if number != 1:  # the paper has methods in columns
                 expected = [
                     [name, *cells]
                     for name, cells in zip(columns, zip(*expected, strict=True), strict=True)
@@ -159,7 +159,7 @@ def test_every_value_of_value_aware_is_the_one_in_the_paper() -> None:
                 assert any(line[-len(cells) :] == cells for line in printed), cells
 
 
-# The names that rows have in the tables of NumGPT; the last two lines of each are pre-trained.
+# Row names in the tables of NumGPT; the last two rows of each table are pretrained models.
 ROWS_OF_NUMGPT = {"MAJ": "majority", "GPT with DICE": "dice"}
 
 

@@ -1,4 +1,4 @@
-"""Scoring of predictions of which some lack a predictive distribution."""
+"""Scoring of predictions, some without a predictive distribution."""
 
 import numpy as np
 import pyarrow as pa

@@ -1,4 +1,4 @@
-"""Baselines that read the words of a row: what they see, what they learn, when they are missing."""
+"""Baselines that read the words of a row: input, training, and when they are missing."""
 
 import json
 from collections.abc import Sequence
@@ -74,8 +74,7 @@ def truth(data: Artifact) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 
 def priced(count: int = 200, tested: str = "") -> list[Row]:
-    """Rows whose price depends on a word after it, and on nothing else. ``tested`` replaces the
-    prices of the test rows."""
+    """Return rows whose price depends only on a word after it; ``tested`` replaces test prices."""
     random = np.random.default_rng(0)
     rows = []
     for at in range(count):
@@ -113,7 +112,7 @@ def test_long_texts_are_cut_in_the_middle(tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("scheme", ["xval", "digits"])
 def test_words_after_the_target_are_learned(tmp_path: Path, scheme: str) -> None:
-    """On a logarithmic scale: errors relative to the price are small for cheap lamps, too."""
+    """The scale is logarithmic, so relative errors are small even for cheap lamps."""
     data = encoded(tmp_path, priced(), scheme)
     result, expected = fitted(data), truth(data)
     assert list(result.values) == ["tfidf", "boosted-text"] and result.notes == []
@@ -148,7 +147,7 @@ def test_values_that_are_not_positive_have_a_signed_logarithm(tmp_path: Path) ->
 
 
 def test_predictions_stay_in_the_range_of_the_training_values(tmp_path: Path) -> None:
-    """Ten words that each add to the value are seen together in the test rows only."""
+    """Ten words that each add to the value occur together only in the test rows."""
     words = [f"w{letter}" for letter in "abcdefghij"]
     rows = [row(f"{words[at % 10]} gives {{y}}", "train", y=str(at % 10 + 1)) for at in range(100)]
     rows.append(row(f"{' '.join(words)} gives {{y}}", "test", y="55"))

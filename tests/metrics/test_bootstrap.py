@@ -1,4 +1,4 @@
-"""Figures with intervals and paired differences: coverage, pairing, what is undefined."""
+"""Metrics with intervals and paired differences: coverage, pairing, and undefined values."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -32,7 +32,7 @@ def metrics(*specs: str) -> list[Metric]:
 
 
 def noisy(seed: int, n: int = 200, noise: float = 1.0) -> Predictions:
-    """Predictions that are off by normal noise; the truth is the same for every seed."""
+    """Return predictions with normal noise; the true values are the same for every seed."""
     truth = np.random.default_rng(12345).normal(size=n)
     return Predictions.of(truth, truth + noise * np.random.default_rng(seed).normal(size=n))
 
@@ -40,12 +40,12 @@ def noisy(seed: int, n: int = 200, noise: float = 1.0) -> Predictions:
 def paired(
     metric: Metric, first: Predictions, second: Predictions, **more: Any
 ) -> PairedDifference:
-    """Of one seed each."""
+    """Return the paired difference of two models with one seed each."""
     return base.paired(metric, [first], [second], **more)
 
 
 def ends_of(figure: Figure) -> tuple[float, float]:
-    """The interval of a figure that has one."""
+    """Return the interval of a metric that has one."""
     assert figure.low is not None and figure.high is not None
     return figure.low, figure.high
 
@@ -157,7 +157,7 @@ def test_figures_are_named_by_the_shortest_spec() -> None:
     ]
 
 
-# --- what is undefined -------------------------------------------------------------------------
+# --- undefined metrics -------------------------------------------------------------------------
 
 
 def test_without_numbers_nothing_is_defined() -> None:
@@ -195,7 +195,7 @@ def test_a_metric_without_its_columns_stands_beside_those_that_have_theirs() -> 
 
 
 def test_resamples_that_leave_a_metric_undefined_are_left_out() -> None:
-    answers = Predictions.of([1.0, 2.0], [1.0, 2.5])  # half of the resamples have one truth twice
+    answers = Predictions.of([1.0, 2.0], [1.0, 2.5])  # half of the resamples repeat one true value
     assert figures(metrics("r2"), answers)["r2"] == Figure(0.5, 0.5, 0.5, 2)
 
 
@@ -218,7 +218,7 @@ def test_a_bootstrap_without_resamples_is_refused(says: Says) -> None:
 
 
 def full(seed: int, n: int = 30) -> Predictions:
-    """Answers with every column, all positive."""
+    """Return predictions with every column, all positive."""
     truth, prediction = (np.exp(column) for column in noisy(seed, n)[:2])
     return made_up(seed, n)._replace(
         truth=truth,
@@ -231,7 +231,7 @@ def full(seed: int, n: int = 30) -> Predictions:
 
 
 def full_for(name: str, seed: int, n: int = 30) -> Predictions:
-    """As :func:`full`, of what the metric measures: three labels, whole answers or numbers."""
+    """Return :func:`full` with what the metric measures: three labels, whole answers or numbers."""
     answers = full(seed, n)
     measures = METRICS.build(name).measures
     if measures != "labels":
@@ -323,7 +323,7 @@ def test_samples_are_drawn_whole_in_pairs_too() -> None:
 def test_seeds_are_drawn_where_that_is_asked_for() -> None:
     """Experiments that differ by less than their seeds differ significantly only for these seeds.
 
-    The figure is the same; each resample has seeds of its own, the same ones each time.
+    The value is the same; each resample draws its own seeds, reproducibly.
     """
     truth = np.zeros(200)
     noise = np.random.default_rng(0).normal(0, 0.01, 200)
@@ -344,7 +344,7 @@ def test_seeds_are_drawn_where_that_is_asked_for() -> None:
     assert one == base.paired(MAE, first[:1], second[:1])
 
 
-# --- shares of 0 and 1 ---------------------------------------------------------------------------
+# --- fractions of 0 and 1 ------------------------------------------------------------------------
 
 
 @each(("off", "value"), [(0.0, 0.0), (5.0, 1.0)])
@@ -355,7 +355,7 @@ def test_a_share_of_0_or_1_has_wilsons_interval(off: float, value: float) -> Non
     share = found["relative-error-over"]
     assert (share.value, share.low, share.high) == (value, *ends(value, 40))
     assert share.low != share.high and share.n == 40
-    # A mean of errors that are all alike is no share.
+    # A mean of equal errors is not a fraction.
     if not off:
         assert (found["mae"].low, found["mae"].high) == (0.0, 0.0)
 

@@ -1,4 +1,4 @@
-"""Metrics against slow definitions in exact arithmetic, hand-computed rows, and their contract."""
+"""Metrics, compared with slow exact definitions and with hand-computed rows; their contract."""
 
 import doctest
 import importlib
@@ -25,7 +25,7 @@ from tests.messages import Says
 
 
 def quiet_ratio(numerator: Fraction, denominator: Fraction) -> float:
-    """The nearest float, infinity beyond all floats; NaN for a ratio to 0."""
+    """Return the nearest float, infinity beyond all floats, or NaN for a division by 0."""
     if denominator == 0:
         return math.nan
     ratio = numerator / denominator
@@ -36,14 +36,14 @@ def quiet_ratio(numerator: Fraction, denominator: Fraction) -> float:
 
 
 def same(got: float, expected: float, scale: float = 0.0) -> None:
-    """Equal to rounding (next to ``scale``), or both no finite number."""
+    """Check equality up to rounding (relative to ``scale``), or that both are not finite."""
     if math.isfinite(expected):
         assert got == pytest.approx(expected, rel=1e-9, abs=1e-300 + 1e-12 * scale)
     else:
         assert not math.isfinite(got)
 
 
-# --- what holds for every metric: a new file is tested without an edit here -------------------
+# --- every metric: a new file is tested without changes here ----------------------------------
 
 
 @each("name", ["base", "_literals", "_squares", "_weighted"])
@@ -103,7 +103,7 @@ def unexplained(rows: Pairs) -> float:
 
 
 def root(square: Fraction) -> float:
-    """The square root of a fraction that no float may hold."""
+    """Return the square root of a fraction that may exceed all floats."""
     shift = 4 ** max(0, 600 - square.numerator.bit_length() + square.denominator.bit_length())
     return float(Fraction(math.isqrt(int(square * shift)), math.isqrt(shift)))
 
@@ -137,7 +137,7 @@ def tau(rows: Pairs) -> float:
 
 
 def sign_and_order(value: float) -> tuple[int, int]:
-    """The sign, and floor(log10 |x|) by trying one power of ten after the other."""
+    """Return the sign, and floor(log10 |x|) by trying one power of ten after the other."""
     power = -330
     while power < 308 and abs(value) >= float(f"1e{power + 1}"):
         power += 1
@@ -204,7 +204,7 @@ def test_r2_is_the_explained_share_of_the_variance(rows: Pairs) -> None:
 @given(pairs)
 def test_signed_log_r2_is_r2_of_signed_logarithms(rows: Pairs) -> None:
     logs = [(signed_log(t), signed_log(p)) for t, p in rows]
-    # Truths that differ in their last bit only may have equal logarithms.
+    # True values that differ only in their last bit may have equal logarithms.
     spread = max(t for t, _ in logs) - min(t for t, _ in logs)
     assume(spread == 0 or spread > 1e-9)
     got = METRICS.build("signed-log-r2").plain(Predictions.of(*zip(*rows, strict=True)))
@@ -346,14 +346,14 @@ def read(literal: str) -> Numeral:
 
 
 def of_literals(truth: Sequence[str], prediction: Sequence[str | None]) -> Predictions:
-    """Answers of which only the literals matter."""
+    """Return answers of which only the literals matter."""
     valid = np.array([literal is not None for literal in prediction])
     zeros = np.zeros(len(truth))
     return Predictions(zeros, zeros, valid, truth, prediction)
 
 
 def denoted(literal: str, digits: int = 0) -> Fraction:
-    """The number that a literal denotes when it is read, as a fraction."""
+    """Return the number that a literal denotes, as a fraction."""
     negative, kept, exponent = read(literal).exact(digits)
     return Fraction((-1) ** negative * int(kept or 0)) * Fraction(f"1e{exponent}")
 
@@ -467,10 +467,10 @@ def test_log_smape_is_a_share_of_fifteen_digits_or_of_six() -> None:
 ROUNDED = [
     ("1302", "1301.98", True),
     ("1302", "1301.4", False),
-    ("1302", "1300", False),  # three digits cannot say it
+    ("1302", "1300", False),  # three digits are not enough
     ("1302", "1.302e3", True),
     ("1,302", "1301.98", True),
-    ("1300", "1302", False),  # its zeros are written
+    ("1300", "1302", False),  # the zeros of 1300 are digits
     ("1.30e3", "1304.9", True),  # written to tens
     ("1.30e3", "1305", True),  # half to even
     ("1.31e3", "1305", False),
@@ -531,7 +531,7 @@ near = st.one_of(
 
 @given(literals, st.one_of(literals, near), st.integers(0, 30))
 def test_rounding_is_exact(truth: str, other: str | Fraction, places: int) -> None:
-    """Beside fractions, also a little off a half of the last place."""
+    """Values include fractions slightly off half a unit in the last place."""
     if isinstance(other, Fraction):
         made = value(truth) + unit(truth) * other
         scale = 10 ** (max(0, len(str(unit(truth).denominator)) - 1) + places + 1)
@@ -543,7 +543,7 @@ def test_rounding_is_exact(truth: str, other: str | Fraction, places: int) -> No
 
 
 def test_most_of_many_literals_are_rounded_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One by one are those alone that floats cannot tell: at a half, or with too many digits."""
+    """Only literals that floats cannot decide are read one by one: ties and too many digits."""
     read_one_by_one: list[str | None] = []
     plainly = Numeral.read
 
@@ -569,15 +569,15 @@ def test_most_of_many_literals_are_rounded_together(monkeypatch: pytest.MonkeyPa
 DIGITS = [
     ("1287", "1287", 1.0, 0, 0),
     ("1287", "1387", 0.75, 0, 0),
-    ("1287", "287", 0.75, 1, 1),  # units under units
-    ("1287", "91287", 1.0, 1, 1),  # digits too many are not held against it
+    ("1287", "287", 0.75, 1, 1),  # aligned at the units
+    ("1287", "91287", 1.0, 1, 1),  # extra digits are not penalized
     ("1287", "128", 0.0, 1, 1),
-    ("1287", "1287.0", 1.0, 0, 0),  # what a scheme that writes floats says
+    ("1287", "1287.0", 1.0, 0, 0),  # as decoded by a scheme that writes floats
     ("1287", "1.287e3", 1.0, 0, 0),
     ("-1287", "1287", 1.0, 0, 0),  # signs are not compared
     ("1287", None, 0.0, 4, 4),
     ("10.40", "10.4", 0.75, 1, 1),
-    ("10.5", "0.15", 1 / 3, 0, 2),  # one digit fewer before the point, one more behind it
+    ("10.5", "0.15", 1 / 3, 0, 2),  # one digit fewer before the point, one more after it
     ("10.5", "110.55", 1.0, 2, 2),
     ("10.5", "10", 2 / 3, 1, 1),
     ("0.05", "5e-02", 1.0, 0, 0),
@@ -598,7 +598,7 @@ DIGITS = [
     ("0.5e3", "500.0", 1.0, 0, 0),
     (".5", "0.5", 1.0, 0, 0),
     ("0.5", ".5", 1.0, 0, 0),
-    ("0.10", "0.1", 2 / 3, 1, 1),  # a zero that is written is a digit
+    ("0.10", "0.1", 2 / 3, 1, 1),  # a written zero is a digit
 ]
 
 
@@ -613,7 +613,7 @@ def test_digits_are_compared_at_their_places(
 
 
 def places(number: str) -> dict[int, str]:
-    """Each digit of a number without exponent, by its power of ten."""
+    """Return each digit of a number without exponent, by its power of ten."""
     whole, _, decimals = number.partition(".")
     before = {power: digit for power, digit in enumerate(reversed(whole))}
     return before | {-1 - index: digit for index, digit in enumerate(decimals)}
@@ -720,7 +720,7 @@ def test_truths_outside_the_train_range_are_left_out_of_the_likelihood_within_it
         ([0.0], 0.5),
         ([1.0, 1.0], 0.5),
         ([0.0, 1.0], 0.25),
-        ([0.25, 0.75], 0.125),  # the best that two can do
+        ([0.25, 0.75], 0.125),  # the minimum for two values
         ([0.25] * 4, 0.25**2 / 2 + 0.75**2 / 2),
         ([0.1, 0.9], (0.1**2 + 0.4**2) / 2 * 2),
     ],
@@ -772,7 +772,7 @@ def test_coverage_counts_the_ends_and_refuses_unknown_quantiles() -> None:
     ],
 )  # fmt: skip
 def test_what_is_not_known_of_a_number_has_no_part_in_the_figure(name: str, column: str) -> None:
-    """And the interval is that of the others."""
+    """Missing values are left out of the value and of its interval."""
     known = np.array([0.2, 0.9, 0.4, 0.1])
     metric = METRICS.build(name)
     whole = Predictions.of(np.arange(4.0), np.zeros(4), **{column: known})
@@ -803,8 +803,10 @@ def of_fields(
 
 
 def test_field_skill_is_the_mean_over_fields_by_hand() -> None:
-    """Errors of 1 and 1 beside 2 and 2, of 0 and 300 beside 100 and 100 (so -1 at least), and of
-    numbers of no field, which have no part in it."""
+    """Errors are 1 and 1 versus 2 and 2, and 0 and 300 versus 100 and 100; a skill is at least -1.
+
+    Numbers without a field median have no effect.
+    """
     metric = METRICS.build("field-skill")
     made = of_fields(
         [1, 5, 100, 300, 7, 9],
@@ -822,7 +824,7 @@ def test_field_skill_is_the_mean_over_fields_by_hand() -> None:
 
 @given(st.lists(st.tuples(st.integers(-9, 9), st.integers(0, 3)), min_size=1, max_size=30))
 def test_the_median_has_no_skill_and_the_truth_has_all_of_it(rows: list[tuple[int, int]]) -> None:
-    """For any units; a field whose numbers all equal its median is left out."""
+    """Units have no effect; a field whose numbers all equal its median is left out."""
     metric = METRICS.build("field-skill")
     truth = np.array([float(value) * 10**field for value, field in rows])
     field = np.array([field for _, field in rows])
@@ -886,7 +888,7 @@ def test_an_unknown_metric_is_named_with_the_nearest() -> None:
 
 
 def test_an_interval_of_everything_covers_every_truth() -> None:
-    """An uncertain P1000 has quantiles at its overflow, which lies at infinity."""
+    """Quantiles of an uncertain P1000 can be in its overflow, which lies at infinity."""
     quantiles = [[-np.inf, -1, 0, 1, np.inf], [-2, -1, 0, 1, 2]]
     answers = Predictions.of([1.5, 5], [0, 0], quantiles=quantiles)
     assert METRICS.build("coverage").plain(answers) == 0.5
@@ -896,7 +898,7 @@ def test_an_interval_of_everything_covers_every_truth() -> None:
 
 
 def some_labels(seed: int, n: int, labels: int) -> tuple[list[str], list[str]]:
-    """Truths, and predictions of which half are right; some labels are in one of them alone."""
+    """Return true labels and predictions, half of them correct; some labels occur in only one."""
     generator = np.random.default_rng(seed)
     truth = generator.integers(0, labels, n)
     guess = np.where(generator.random(n) < 0.5, truth, generator.integers(1, labels + 1, n))
@@ -939,7 +941,7 @@ def test_a_label_that_training_never_saw_has_no_part_in_the_likelihood() -> None
     assert figure["label-nll"].value == pytest.approx(0.6)
     low, high = figure["label-nll"].low, figure["label-nll"].high
     assert low is not None and high is not None and 0.5 < low < 0.6 < high < 0.7
-    # Another model knows c and not b: only a is compared.
+    # Another model has probabilities for c but not for b, so only a is compared.
     other = answers._replace(log_probability=np.array([-0.7, np.nan, -0.7, -9.0] * 25))
     apart = paired(nll, [other], [answers]).figure
     assert apart.value == pytest.approx(0.3) and apart.n == 50

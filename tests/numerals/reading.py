@@ -1,7 +1,7 @@
-"""A slow reading of docs/reference/numbers.md with regular expressions, without numtok's code.
+"""A slow implementation of docs/reference/numbers.md with regular expressions and no numtok code.
 
-:func:`spans_of` finds numbers by the default rule, and :func:`read` under any policy: it first
-writes other notations as the default one, in cells that remember which characters they stand for.
+:func:`spans_of` finds numbers by the default rule. :func:`read` applies any policy: it first
+rewrites other notations as the default one, in cells that record their original characters.
 """
 
 import re
@@ -33,7 +33,7 @@ _MORE_POINTS = re.compile(r"(\.[0-9]+)+")
 
 
 def spans_of(text: str, thousands: bool = False, percent: bool = False) -> list[tuple[int, int]]:
-    """The default rule, sentence by sentence."""
+    """Return the spans of numbers by the default rule, sentence by sentence."""
     found = []
     position = 0
     uuids = [match.span() for match in _UUID.finditer(text)]
@@ -119,7 +119,7 @@ _QUANTITY_ENDS = re.compile(f"(?:[a-z][A-Za-z]*|[KMBT])?{_WORD_ENDS}")
 
 
 class Cell(NamedTuple):
-    """Written characters, and the span of the original that they stand for."""
+    """Written characters, and the span of the original text that they represent."""
 
     written: str
     start: int
@@ -127,7 +127,7 @@ class Cell(NamedTuple):
 
 
 def _cells(text: str, flags: Collection[str]) -> list[Cell]:
-    """Cells of single characters, with the characters that a policy exchanges."""
+    """Return cells of single characters, with the characters that a policy exchanges."""
     forms: dict[str, str] = dict(_ASCII) if "unicode" in flags else {}
     comma = {".": ",", ",": "."} if "decimal=comma" in flags else {}
     dash = dict.fromkeys("\u2011\u2013", "\u2212") if "signs=dash" in flags else {}
@@ -171,7 +171,7 @@ def _power(match: "re.Match[str]") -> str:
 
 
 def _rewritten(text: str, flags: Collection[str], units: Collection[str]) -> list[Cell]:
-    """The cells of a text whose other notations are written as the default one."""
+    """Return the cells of a text, with other notations rewritten as the default one."""
     cells: list[Cell] = []
     copied = position = 0
     uuids = [match.span() for match in _UUID.finditer(text)]
@@ -313,8 +313,10 @@ def _rewritten(text: str, flags: Collection[str], units: Collection[str]) -> lis
 
 
 def read(text: str, flags: Collection[str], units: Collection[str] = ()) -> list[tuple[str, str]]:
-    """The numbers of a text under the flags of a policy: as in the text, and in the notation of
-    the scanner."""
+    """Return the numbers of a text under the flags of a policy.
+
+    Each number is given as in the text and in the notation of the scanner.
+    """
     first = _cells(text, flags)
     exchanged = "".join(cell.written for cell in first)
     second = _rewritten(exchanged, flags, units)
@@ -327,5 +329,5 @@ def read(text: str, flags: Collection[str], units: Collection[str] = ()) -> list
 
 
 def reference(text: str, thousands: bool = False, percent: bool = False) -> list[str]:
-    """The numbers of a text by the default rule."""
+    """Return the numbers of a text by the default rule."""
     return [text[start:end] for start, end in spans_of(text, thousands, percent)]

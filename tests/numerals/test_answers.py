@@ -1,4 +1,4 @@
-"""Numbers of generated answers: what each rule reads, in any markup around them."""
+"""Numbers in generated answers: what each rule reads, with any markup around them."""
 
 import json
 from decimal import Decimal
@@ -47,7 +47,7 @@ def test_the_number_of_any_frame_is_read_exactly(value: Decimal, frame: str, not
     assert read(text, "strict") == (value if written else None)
 
 
-#: Texts that rules read differently: what each of them reads.
+#: Texts that rules read differently, with the result of each rule.
 TEXTS: dict[str, tuple[str | None, ...]] = {
     # strict, only-number, first-number, last-number, boxed
     "At 6:45 there are 31.": (None, None, "6", "31", None),

@@ -1,4 +1,4 @@
-"""The tables of docs/reference/numbers.md, read from the page itself, against the scanner."""
+"""The scanner, compared with the tables of docs/reference/numbers.md, read from the page itself."""
 
 import re
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ class Case(NamedTuple):
 
 
 def _cases(heading: str) -> list[Case]:
-    """The rows of all tables whose header is ``heading``."""
+    """Return the rows of all tables whose header is ``heading``."""
     cases: list[Case] = []
     group, inside = "", False
     for line in PAGE.read_text(encoding="utf-8").splitlines():

@@ -1,8 +1,8 @@
-"""Numbers in text: which are found, which values they have, how they are rounded.
+"""Numbers in text: which ones are found, their values, and their rounding.
 
-Each part stands against an oracle that shares no code with it: the scanner against a slow
-reading of docs/reference/numbers.md (:mod:`tests.numerals.reading`) and against xVal's own
-pattern, values against ``float()``, rounding against ``decimal``.
+Each part is compared with an oracle that shares no code with it: the scanner with a slow
+implementation of docs/reference/numbers.md (:mod:`tests.numerals.reading`) and with xVal's own
+pattern, values with ``float()``, rounding with ``decimal``.
 """
 
 import json
@@ -79,7 +79,7 @@ policies = st.sampled_from(ALL_POLICIES)
 
 
 def expected(column: Iterable[str], policy: NumeralPolicy) -> list[list[str]]:
-    """The numbers of each text under a policy, by the slow reading."""
+    """Return the numbers of each text under a policy, by the slow implementation."""
     if policy.rule == "xval":
         return [xval_reference(text) for text in column]
     flags = policy.flags()
@@ -157,7 +157,7 @@ def test_a_column_that_starts_inside_its_buffer_does_not_see_what_is_around_it()
     ["1", "1,", ",234", "1.", "1_", "-1", "1e", "5%", "0x", "'", "1'", "''", ".1e1", "1a", "-a1"],
 )
 def test_long_repetitions_take_linear_time(spec: str, fragment: str) -> None:
-    # Quadratic time would be minutes.
+    # Quadratic time would take minutes.
     text = "1" + fragment * (300_000 // len(fragment)) + "5'"
     scanned([text], NumeralPolicy.parse(spec))
 
@@ -230,7 +230,7 @@ def parsed(literals: list[str]) -> NDArray[np.float64]:
 
 
 def assert_same_bits(literals: list[str]) -> None:
-    """Every literal, also with a minus, has the value that ``float()`` gives, to the last bit."""
+    """Check that literals with and without a minus have the value of ``float()``, bit for bit."""
     expected = np.array([float(literal) for literal in literals])
     for sign, values in (("", expected), ("-", -expected)):
         found = parsed([sign + literal for literal in literals])
@@ -241,7 +241,7 @@ def assert_same_bits(literals: list[str]) -> None:
 
 
 def random_reprs(rng: np.random.Generator, count: int) -> list[str]:
-    """``repr`` of finite floats with random bits, without their sign."""
+    """Return ``repr`` of finite floats with random bits, without their sign."""
     floats = (rng.integers(0, 2**63, count, np.uint64)).view(np.float64)
     return [repr(value) for value in floats[np.isfinite(floats)].tolist()]
 
@@ -253,7 +253,7 @@ def random_subnormals(rng: np.random.Generator, count: int) -> list[str]:
 
 
 def random_long_digits(rng: np.random.Generator, count: int) -> list[str]:
-    """Literals of 17 to 40 digits, with points and exponents anywhere."""
+    """Return literals of 17 to 40 digits, with points and exponents anywhere."""
     pool = "".join(map(str, rng.integers(0, 10, 41 * count + 1).tolist()))
     lengths = rng.integers(17, 41, count).tolist()
     points = rng.integers(0, 41, count).tolist()
@@ -274,7 +274,7 @@ _EXACT = Context(prec=2000, Emin=-(10**6), Emax=10**6)
 
 
 def around(middle: Decimal) -> Iterator[str]:
-    """A decimal, its neighbours one unit in the last place away, and the same with a digit more."""
+    """Yield a decimal and its neighbors in the last place, also with one more digit."""
     sign, digits, exponent = middle.as_tuple()
     assert sign == 0 and isinstance(exponent, int)
     whole = int("".join(map(str, digits)))
@@ -285,7 +285,7 @@ def around(middle: Decimal) -> Iterator[str]:
 
 
 def halfway(lower: float) -> Decimal:
-    """The exact middle between a float >= 0 and the next one up (2^1024 above the largest)."""
+    """Return the exact midpoint of a float >= 0 and the next one up (2^1024 above the largest)."""
     upper = math.nextafter(lower, math.inf)
     above = Decimal(2**1024) if math.isinf(upper) else Decimal(upper)
     return _EXACT.divide(_EXACT.add(Decimal(lower), above), Decimal(2))
@@ -293,20 +293,20 @@ def halfway(lower: float) -> Decimal:
 
 def random_halfway_cases(rng: np.random.Generator, count: int) -> Iterator[str]:
     patterns = rng.integers(0, 0x7FF0 << 48, count, np.uint64)
-    patterns[: count // 4] >>= np.uint64(11)  # a share of subnormals
+    patterns[: count // 4] >>= np.uint64(11)  # some subnormals
     for lower in patterns.view(np.float64).tolist():
         middle = halfway(lower)
         assert 2 * Fraction(middle) == Fraction(lower) + Fraction(math.nextafter(lower, math.inf))
         yield from around(middle)
         digits = str(middle).partition("E")[0].replace(".", "")
-        for length in (17, 18, 19, 20, 21, 25):  # cut off: below the middle, by very little
+        for length in (17, 18, 19, 20, 21, 25):  # truncated: slightly below the midpoint
             cut = Context(prec=length, rounding="ROUND_DOWN", Emin=-(10**6)).plus(middle)
             if len(digits) > length:
                 yield from around(cut)
 
 
 def random_short_ties(rng: random.Random, count: int) -> Iterator[str]:
-    """Literals of at most 19 digits, exponent -4 to 23, that lie exactly between two floats."""
+    """Yield literals of up to 19 digits, exponent -4 to 23, at or next to a tie of two floats."""
     for _ in range(count):
         power = rng.randrange(-4, 24)
         odd = rng.randrange(2**53, 2**54) | 1  # 54 bits: one too many
@@ -385,7 +385,7 @@ def test_values_of_any_literal_are_those_of_float(literal: str) -> None:
 
 
 def exact(literal: str) -> Fraction:
-    """The number that a literal writes, exactly; exponents must be moderate."""
+    """Return the exact number of a literal; exponents must be moderate."""
     plain = literal.replace("\u2212", "-").replace(",", "")
     divisor = 1
     if plain.endswith("%"):
@@ -394,7 +394,7 @@ def exact(literal: str) -> Fraction:
 
 
 def rounded_by_decimal(literal: str, digits: int) -> tuple[bool, int, int]:
-    """Sign, mantissa of ``digits`` digits and exponent, by ``decimal`` at a fixed exponent."""
+    """Return sign, mantissa of ``digits`` digits, and exponent, by fixed-exponent ``decimal``."""
     plain = literal.replace("\u2212", "-").replace(",", "").lower()
     percent = plain.endswith("%")
     number = Decimal(plain.removesuffix("%"))
@@ -427,7 +427,7 @@ def assert_rounded(literals: list[str], digits: Iterable[int] = range(1, 19)) ->
 
 @st.composite
 def numerals(draw: st.DrawFn) -> str:
-    """A number in any form that the policy reads."""
+    """Generate a number in any form that the policy reads."""
     sign = draw(st.sampled_from(["", "-", "+", "\u2212"]))
     digits = draw(st.text("0123459", min_size=1, max_size=24))
     form = draw(st.sampled_from(["integer", "fraction", "point first", "groups", "bare point"]))

@@ -1,4 +1,4 @@
-"""Digits in no number: their count, their shapes, and what the note about them says."""
+"""Digits outside numbers: their count, their shapes, and the note about them."""
 
 import unicodedata
 

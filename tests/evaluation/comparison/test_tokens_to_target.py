@@ -63,16 +63,16 @@ def of(store: Store, level: str, evaluations: Sequence[Evaluation]) -> TokensToT
 @pytest.mark.parametrize(
     ("level", "looks", "tokens"),
     [
-        # Between two looks a figure goes in a straight line.
+        # Between two validations, a metric is interpolated linearly.
         ("loss<=2", [(100, 3.0), (200, 1.0), (300, 0.5)], 150),
         ("loss<=1", [(100, 3.0), (200, 1.0), (300, 0.5)], 200),
-        ("loss<1", [(100, 3.0), (200, 1.0), (300, 0.5)], 200),  # from where on it is below
+        ("loss<1", [(100, 3.0), (200, 1.0), (300, 0.5)], 200),  # below right after this point
         ("exact>=0.9", [(100, 0.0), (300, 1.0)], 280),
-        ("loss<=5", [(100, 3.0), (200, 1.0)], 100),  # reached by the first look
+        ("loss<=5", [(100, 3.0), (200, 1.0)], 100),  # reached at the first validation
         ("loss<=1", [(100, 2.0), (200, 0.0), (300, 2.0), (400, 0.0)], 150),  # the first time
         ("loss<=1", [(100, 3.0), (200, 1.1)], None),
         ("loss<=1", [], None),
-        ("loss<=1", [(100, 2.0), (200, None), (300, 0.5)], 300),  # nothing across a gap
+        ("loss<=1", [(100, 2.0), (200, None), (300, 0.5)], 300),  # no interpolation across a gap
     ],
 )
 def test_tokens_are_those_at_which_the_level_is_first_reached(
@@ -153,7 +153,7 @@ def test_a_malformed_level_is_refused(says: Says) -> None:
 
 @pytest.mark.integration
 def test_the_table_says_how_many_seeds_got_there(numtok: Shell, tmp_path: Path) -> None:
-    """Two small models, and a level between their losses."""
+    """Both models reach the first level, and none reaches the second."""
     assert numtok("gen", "arithmetic", "--rows", "400", "--name", "sums")[0] == 0
     assert numtok("encode", "sums", "--scheme", "p1000")[0] == 0
     shape = "--preset", "nano,layers=1,width=16,heads=2", "--steps", "4", "--batch", "16"
