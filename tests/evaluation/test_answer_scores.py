@@ -1,4 +1,4 @@
-"""Scores of answers against definitions in plain Python: metrics, p-values and corrections."""
+"""Scores of answers, compared with plain Python: metrics, p-values and corrections."""
 
 import itertools
 import math

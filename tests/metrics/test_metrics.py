@@ -435,7 +435,7 @@ def test_exact_match_to_few_digits_rounds_half_to_even(
     ("truth", "prediction", "places", "match"),
     [
         ("1302", "1301.98", 0, True),
-        ("1302", "1302.5", 0, True),  # a tie goes to the even one
+        ("1302", "1302.5", 0, True),  # ties go to the even number
         ("1303", "1302.5", 0, False),
         ("0.1435", "0.144", 3, True),
         ("0.1445", "0.145", 3, False),
@@ -482,10 +482,10 @@ ROUNDED = [
     (".5", "0.53", True),
     ("2", "2.5", True),
     ("3", "2.5", False),
-    ("3", "2.50000000000000000000001", True),  # no tie, though the float is
+    ("3", "2.50000000000000000000001", True),  # not a tie, although its float is
     ("0.3", "0.25", False),
     ("0.2", "0.25", True),
-    ("1.00", "1.005", True),  # a tie, though the float is below
+    ("1.00", "1.005", True),  # a tie, although its float is below
     ("1.01", "1.005", False),
     ("23%", "0.2349", True),
     ("23%", "23.4%", True),

@@ -160,7 +160,7 @@ def test_a_cache_can_be_rewound_and_what_stood_behind_is_written_over() -> None:
 
 
 def test_rows_taken_from_a_cache_go_on_by_themselves() -> None:
-    """Take one row twice and one not at all, in another order, with room for one more token."""
+    """Rows can be taken twice or not at all, in another order, with room for one more token."""
     of, x, lengths, rows = trunk(True), embedded(3, 8), [5, 2, 7], [2, 0, 2]
     cache = Cache(of.shape, 3, 7, x)
     prompted(of, x, lengths, cache)

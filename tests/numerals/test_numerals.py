@@ -622,7 +622,7 @@ def test_real_weather_data_have_their_537_zeros_and_3_2_percent_of_ties() -> Non
     distinct = sorted(set(found))
     expected = {literal: rounded_by_decimal(literal, 3) for literal in distinct}
     assert dict(zip(distinct, rounded(distinct, 3), strict=True)) == expected
-    # What rounding the float64 instead of the literal would give.
+    # The results of rounding the float64 instead of the literal.
     of_float = {
         literal: rounded_by_decimal(str(Decimal(float(literal))), 3) for literal in distinct
     }

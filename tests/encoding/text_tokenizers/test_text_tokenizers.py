@@ -115,7 +115,7 @@ PIECE = st.sampled_from(
 def test_words_are_woven_as_four_passes_do(
     spec: str, dtype: Any, rows: list[list[str]], data: st.DataObject
 ) -> None:
-    """Put a number ``7``, of any number of tokens, between the pieces of each row."""
+    """Each row has a number ``7``, of any number of tokens, between its pieces."""
     texts = ["7".join(row).encode() for row in rows]
     bounds = np.cumsum([0, *map(len, texts)], dtype=np.int32)
     # A "7" within a piece is not one of the numbers.

@@ -145,7 +145,7 @@ def test_a_quantile_of_a_mixture_undoes_its_cdf(
 
 
 def test_quantiles_are_found_across_gaps_and_from_both_tails() -> None:
-    # Two needles far apart: the distribution function is 0.5 over nearly all of the line.
+    # Two needles far apart: between them, the distribution function is flat at 0.5.
     needles = Mixture(
         np.log([[0.5, 0.5]]), np.array([[-1e6, 1e6]]), np.full((1, 2), 1e-3), NORMALIZATIONS["none"]
     )

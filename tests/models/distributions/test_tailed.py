@@ -126,12 +126,12 @@ def test_no_mass_changes_nothing() -> None:
 
 
 def test_draws_inside_score_as_well_as_they_would_alone() -> None:
-    # With mass 0, samples score as without tails. With tails, they still have no density,
+    # With mass 0, samples score as without tails. With tails, samples still have no density.
     drawn = Empirical(np.array([[1.0, 2.0, 5.0]]))
     assert Tailed(drawn, LOW, HIGH, 0.0).crps(np.array([3.0]))[0] == pytest.approx(
         drawn.crps(np.array([3.0]))[0]
     )
-    for value in (3.0, HIGH + 1):  # not even outside the range, where only tails have one
+    for value in (3.0, HIGH + 1):  # also outside the range, where tails have one
         tailed = Tailed(drawn, LOW, HIGH, MASS)
         assert np.isnan(tailed.log_density(np.array([value]))).all()
         assert np.isnan(tailed.log_interval(np.array([value]), np.array([value + 1]))).all()

@@ -66,7 +66,7 @@ def test_places_that_numbers_do_not_use_add_nothing_in_fone() -> None:
 
 @each("number", ["17.5", "-17.5", "0", "123456789.12345", "9999999999.99999"])
 def test_all_digits_can_be_read_off_the_angles_of_fone(number: str) -> None:
-    """Read the lowest digit first; correct each by those below it (arXiv 2502.09741, issue 3)."""
+    """Digits are read lowest first, corrected by those below (arXiv 2502.09741, issue 3)."""
     [features] = built("fone").features(np.array([float(number)]))
     cosines, sines = features[1::2].astype(np.float64) + 1, features[2::2].astype(np.float64)
     rest, digits = 0.0, []
