@@ -1,60 +1,92 @@
-# The sizes of all pipelines, sourced by each: SCALE=smoke|cpu|gpu|paper.
+# Settings of all pipelines. Every script sources this file and takes its size from SCALE:
 #
-#   smoke   does the chain run at all: a minute
-#   cpu     two cores, hours (the default, and what the sweep files say): a small model, three
-#           seeds, four budgets
-#   gpu     one GPU, hours: the paper's model
-#   paper   the paper's model for the 500,000 steps of its temperature runs; of arithmetic it
-#           does not say how long it trained, nor on how much
+#     SCALE=smoke pipelines/xval-table3.sh
 #
-# SAMPLES  rows of each data set, 1% of them for validation, 1% for testing; there are only 810,000
-#          products of three digits
-# SHARES   a budget is STEPS / share; each is a run of its own, with its own warm-up and decay
+#   smoke   a test run of about a minute
+#   cpu     hours on two cores (default): a small model, three seeds, four budgets. The sweep files
+#           have these settings
+#   gpu     hours on one GPU: a model of the paper's size
+#   paper   the model and settings of the paper. xVal trains for 500,000 steps on temperatures; for
+#           arithmetic, it states neither the number of steps nor of rows
 #
-# SEEDS, SHARES and SCHEMES can be set from outside, and so can OPERANDS of Table 3 and DIGITS of
-# Table 2; JOBS is how many runs go on side by side, NUMTOK_THREADS how many cores they share.
+# Run scripts from the root of the clone. Every run is an artifact, so the same command resumes a
+# stopped pipeline.
 #
-# Of temperatures and orbits (xval-table4, xval-table5 and their figures):
+# The scale sets these variables; only fair-comparison and grand-table accept another STEPS:
 #
-# OBJECTIVE        what is masked in training: mlm:tokens, any token as in the paper, at all scales;
-#                  mlm:targets, what is asked for, is a way of its own
-# PRECISION        bfloat16; float32 is faster on a CPU that has no instructions for it
+#   PRESET          model (a preset of `numtok train`)
+#   SAMPLES         rows per data set, 1% for validation and 1% for test. Only 810,000 products of
+#                   two three-digit integers exist
+#   STEPS, BATCH    training steps, and rows per step
 #
-# Of tables (decoding-regression-*); at paper scale the whole grid of that paper's Appendix D:
+# You can set all variables below. A list is a string with spaces:
 #
-# PRESETS, RATES   perceptrons and learning rates, of which the best is chosen on rows held back
-# UD, ND, RIEMANN, MDN, POINTWISE   settings of each kind of head, of which likewise
-# EPOCHS, ROWS     at most; rows to learn from of data that are made
-# RUNS             seeds
-# DRAWS, SIZES     numbers drawn (Figures 9 and 12); rows to learn from (Figure 6)
-# SETS, TASKS, FUNCTIONS, DIMENSIONS   which data: of UCI, OpenML, BBOB; CURVES, DENSITIES likewise
+#     SEEDS="0 1" SCHEMES="xval p10" JOBS=2 pipelines/xval-table3.sh
 #
-# Of NumGPT (numgpt-*) seeds are five unless set, as in the paper, and:
+# Most scripts:
 #
-# JUDGED, SIGMAS   which tasks (Table 1), which deviations of prototypes (Figure 3)
-# NUMERACY         where Numeracy-600K is: a file, a folder or a URL; else it is downloaded
-# CORPUS           text to pre-train on; without it, rows of pre-trained models are left out
+#   SEEDS           seeds; numgpt-*: five by default, as in the paper
+#   SHARES          budgets (xval-table3, numgpt-table1): "4 1" trains for STEPS / 4 and for STEPS,
+#                   each in a separate run with its own warm-up and decay
+#   JOBS            number of parallel runs
+#   NUMTOK_THREADS  CPU threads per run
+#   OUT             folder for figures (xval-table4, numgpt-table1, numgpt-figure3,
+#                   decoding-regression-figure4, -figure11); needs the extra `figures`
 #
-# Of Value-Aware (numvalue-*):
+# xval-*:
 #
-# OTHERS           schemes that are tried on the same questions; none if empty
+#   SCHEMES         number encodings
+#   DIGITS          digits of the two factors (xval-table2)
+#   OPERANDS        numbers of operands (xval-table3)
+#   OBJECTIVE       what training masks (xval-table4, xval-table5, xval-figures): mlm:tokens masks
+#                   any token, as in the paper (default at all scales); mlm:targets only the targets
+#   PRECISION       bfloat16 (default) or float32, which is faster on a CPU without bfloat16
+#                   instructions; same scripts as OBJECTIVE
+#   ERA5            weather data (xval-table4): a value of `numtok fetch era5 --from`, or a copy
+#   TOKENS, MINUTES token budget and time budget (xval-table4)
+#   HOURS           step between the fetched hours, such as 6h (xval-table4)
 #
-# OUT              a folder: figures are drawn there (needs the extra figures), of numgpt-table1, -figure3,
-#                  xval-table4, decoding-regression-figure4 and -figure11
+# decoding-regression-*; at paper scale, the whole grid of the paper's Appendix D:
 #
-# All of these can be set from outside; UCI is a folder with a copy of uci_datasets, so that
-# nothing is downloaded.
+#   PRESETS, RATES  MLPs and learning rates. If the sweep file has [select], the best are chosen on
+#                   held-out rows
+#   UD, ND, RIEMANN, MDN, POINTWISE
+#                   settings for each kind of head, chosen in the same way
+#   EPOCHS          maximum number of epochs
+#   ROWS            training rows of generated data
+#   RUNS            seeds
+#   DRAWS           numbers of samples per prediction (Figures 9 and 12)
+#   SIZES           numbers of training rows (Figure 6)
+#   SETS            UCI data sets
+#   TASKS           OpenML tasks (Figure 5)
+#   FUNCTIONS, DIMENSIONS
+#                   BBOB functions and their dimensions (Table 1, Figure 11)
+#   CURVES, DENSITIES
+#                   choices of `numtok gen curves` (Figure 4) and `numtok gen densities` (Figure 7)
+#   UCI             folder with a copy of uci_datasets; otherwise the sets are downloaded
 #
-# Every run is an artifact of its own, so a pipeline that was stopped goes on where it stood.
+# numgpt-*:
+#
+#   JUDGED          tasks (numgpt-table1)
+#   SIGMAS          widths of the mantissa prototypes (numgpt-figure3)
+#   NUMERACY        Numeracy-600K as a file, folder or URL (numgpt-table2); otherwise downloaded
+#   CORPUS          files of text for pre-training; otherwise pretrained models are left out
+#   PRETRAINING     steps of pre-training (default: the steps of fine-tuning)
+#
+# numvalue-*:
+#
+#   OTHERS          further schemes for the same questions (default "p1000 xval numgpt"; "": none)
 
-# The sets of Table 3, and the tasks of OpenML-CTR23.
+# The UCI sets in Table 3 of Decoding-based Regression, and the tasks of OpenML-CTR23.
 ALL_SETS='airfoil autompg autos bike breastcancer challenger concrete elevators energy fertility gas
     housing keggdirected kin40k parkinsons pol protein pumadyn32nm slice sml solar stock
     tamielectric wine yacht'
 ALL_TASKS="$(echo 3612{34..37} 3612{41..44} 361247 36125{0..9} 361249 3612{60,61,64} \
     3612{66..69} 361272 36161{6..9} 36162{1..3})"
 
-# Every spec with every one of some settings: each 'a=1 a=2' x y -> x,a=1 y,a=1 x,a=2 y,a=2.
+# each SETTINGS SPEC...: print every spec with every group of settings:
+#
+#     each 'a=1 a=2' x y      prints x,a=1 y,a=1 x,a=2 y,a=2
 each() {
     for settings in $1; do
         echo "${@:2}" | sed "s/ \|\$/,$settings&/g"
@@ -116,10 +148,10 @@ SCHEMES=${SCHEMES:-p10 p1000 b1999 fp15 xval}
 OBJECTIVE=${OBJECTIVE:-mlm:tokens} PRECISION=${PRECISION:-bfloat16}
 command -v numtok > /dev/null || PATH="$PWD/.venv/bin:$PATH"
 
-# The sizes of planetary systems and of what learns them (xval-table5, xval-figures). At two cores
-# these are small ones, and planets begin in a line: of systems that begin anywhere a small model told
-# no step size after 4,000 steps (docs/log). The published ranges of planets, points, spans and the
-# published share of planets in a line from the scale of a GPU on.
+# Planetary systems and models of xval-table5 and xval-figures. At smoke and cpu scale both are
+# small, and all planets start in a line: with other starts, a small model had not learned the step
+# size after 4,000 steps (docs/log). Larger scales have the published ranges of planets, points and
+# spans, and the published fraction of systems that start in a line.
 orbits() {
     PLANETS=2 POINTS=14 SPAN=3..10 ALIGNED=1
     SHIFTED=validation=0.01,test=0.01,ood-stepsize=0.01,ood-a1=0.01
@@ -132,13 +164,15 @@ orbits() {
     esac
 }
 
-# The weather of xval-table4: the field, what of it a row has, and the three budgets. TOKENS and
-# MINUTES are about those of p10, the longest, in STEPS steps, as in the paper; at two cores half of
-# that. There places, days and steps are few, places always as many, so that a number of the same
-# meaning stands at the same token, and batches are small: of what a small model learns here, steps
-# decide and not rows (docs/log). Rows begin at any hour that the field has; HOURS=6h takes fewer
-# of a large one. The published sizes are those from the scale of a GPU on, with rows of thousands
-# of tokens.
+# Weather data and budgets of xval-table4. TOKENS and MINUTES are about what p10, which has the
+# longest rows, needs for STEPS steps, as in the paper; at cpu scale, half of that.
+#
+# At cpu scale, rows have few stations, days and steps. All rows have the same number of stations,
+# so that numbers of the same meaning have the same token position. Batches are small, because the
+# number of steps limits what a small model learns here, not the number of rows (docs/log). From gpu
+# scale on, sizes are the published ones, with thousands of tokens per row.
+#
+# A row can start at any hour of the field. HOURS=6h fetches only every sixth hour of a large one.
 weather() {
     AREA=58,-10,50,2 PERIOD=2019-03-01..2019-03-31 PARTS=validation=0.15,test=0.2
     STATIONS=8..8 DAYS=1 EVERY=6
@@ -158,10 +192,10 @@ weather() {
     esac
 }
 
-# The models of NumGPT (numgpt-*): decoders, in batches of 96. From the scale of a GPU on they have the
-# published size and rate, and learn for the published epochs; at two cores they have three layers of
-# width 64, and a budget in steps. There Table 1 takes two hours and a half, an hour of it for the
-# smaller budgets, Table 3 half an hour, and Figure 3 three quarters of one (docs/log).
+# Models of numgpt-*: decoders with 96 rows per step. From gpu scale on, they have the published
+# size, learning rate and epochs. At cpu scale, they have three layers of width 64 and a budget in
+# steps: Table 1 takes two and a half hours (one of them for the smaller budgets), Table 3 half an
+# hour, and Figure 3 three quarters of an hour (docs/log).
 numgpt() {
     BATCH=96 RATE=6.25e-5 PRESET=gpt2 SAMPLES= EPOCHS=50
     case "$SCALE" in
@@ -170,10 +204,13 @@ numgpt() {
     esac
 }
 
-# The models of Value-Aware (numvalue-*): decoders that learn answers alone, and how many rows of each
-# task and digit key there are. At two cores six tasks of up to four digits, and small batches: steps
-# decide, not rows (docs/log); with one GPU all 38 of up to five; at paper scale the published data,
-# size, rate and curriculum.
+# Data and models of numvalue-*: decoders that train on answers only. ROWS, VALIDATION and TEST are
+# rows per task and digit key.
+#
+#   cpu     six tasks of up to four digits, and small batches: the number of steps limits what is
+#           learned, not the number of rows (docs/log)
+#   gpu     all 38 tasks, up to five digits
+#   paper   the published data, model size, learning rate and curriculum
 numvalue() {
     TASKS=add_Integer+floordiv_Integer+length_Integer+max_Float+multiply_easy_Integer+to_scient_Float
     DIGITS=1..4 ROWS=20000 VALIDATION=100 TEST=250 RATE=2e-3 SCHEDULE=
@@ -196,23 +233,25 @@ numvalue() {
     esac
 }
 
-# The steps that ROWS rows are learnt in: those of a scale, or EPOCHS passes over them.
+# steps_for ROWS: print the number of training steps: EPOCHS passes over ROWS rows if EPOCHS is set,
+# otherwise STEPS.
 steps_for() {
     echo $((EPOCHS ? (EPOCHS * $1 + BATCH - 1) / BATCH : STEPS))
 }
 
-# A sweep of these models: numgpt_sweep FILE [...].
+# numgpt_sweep FILE [OPTION...]: run a sweep file of this folder with the models of numgpt-*.
 numgpt_sweep() {
     numtok sweep "$(dirname "${BASH_SOURCE[0]}")/$1" ${SAMPLES:+--set gen.rows="$SAMPLES"} \
         --set train.preset="$PRESET" --set train.lr="$RATE" --set train.batch="$BATCH" \
         --set train.seed="$(list $SEEDS)" ${JOBS:+--jobs "$JOBS"} "${@:2}"
 }
 
-# The rows "pre-train and fine-tune" of a table, where CORPUS names text to read first, as files of
-# rows {"text": "..."}, in which 2,300 is 2300 and 23% is 0.23 as the paper's parser has it;
-# PRETRAINING is how many steps that takes, as many as a table's unless said: pretrained TABLE DATA
-# STEPS OBJECTIVE [OPTION...], the last being options of `numtok eval`. Rows of text are paragraphs,
-# of 1,023 tokens at most.
+# pretrained TABLE DATA STEPS OBJECTIVE [OPTION...]: make the rows "pre-train and fine-tune" of a
+# published table. For each scheme, it pre-trains on CORPUS, fine-tunes on DATA with each seed,
+# evaluates with the options of `numtok eval`, and compares all reports with TABLE.
+#
+# CORPUS is one or more files of rows {"text": "..."}, each a paragraph of at most 1,023 tokens.
+# 2,300 is read as 2300 and 23% as 0.23, as by the paper's parser.
 pretrained() {
     local table=$1 data=$2 steps=$3 objective=$4 scheme tokenizer text begun encoded model seed
     local reports=() shape=(--preset "$PRESET,context=1024" --lr "$RATE" --batch "$BATCH")
@@ -233,7 +272,7 @@ pretrained() {
     numtok compare "${reports[@]}" --against "$table"
 }
 
-# The REFs of all reports that `numtok sweep --json` tells of.
+# Read the output of `numtok sweep --json`, and print the REFs of all reports.
 reports() {
     python3 -c 'import json, sys
 for table in json.load(sys.stdin)["tables"]:
@@ -241,14 +280,14 @@ for table in json.load(sys.stdin)["tables"]:
         print(*one["reports"])'
 }
 
-# A list as sweep files have it: `list 2 3` gives ["2", "3"].
+# list WORD...: print a list for a sweep file; `list 2 3` prints ["2", "3"].
 list() {
     local quoted
     printf -v quoted '"%s", ' "$@"
     echo "[${quoted%, }]"
 }
 
-# The sweep in a file beside this one, at the scale and with further options: sweep FILE [...].
+# sweep FILE [OPTION...]: run a sweep file of this folder on texts, at this scale.
 sweep() {
     numtok sweep "$(dirname "${BASH_SOURCE[0]}")/$1" --set gen.rows="$SAMPLES" \
         --set encode.scheme="$(list $SCHEMES)" --set train.preset="$PRESET" \
@@ -256,14 +295,15 @@ sweep() {
         ${JOBS:+--jobs "$JOBS"} "${@:2}"
 }
 
-# The same of tables: tables FILE [...].
+# tables FILE [OPTION...]: run a sweep file of this folder on tables, at this scale.
 tables() {
     numtok sweep "$(dirname "${BASH_SOURCE[0]}")/$1" --set train.preset="$(list $PRESETS)" \
         --set train.lr="$(list $RATES)" --set train.epochs="$EPOCHS" \
         --set train.seed="$(list $RUNS)" ${JOBS:+--jobs "$JOBS"} "${@:2}"
 }
 
-# Sets of UCI, from the copy in the folder $UCI if that is set: uci FILE [...].
+# uci FILE [OPTION...]: run a sweep file on the UCI sets in SETS. Folder UCI, if set, has a copy of
+# them.
 uci() {
     tables "$1" --set fetch.set="$(list $SETS)" ${UCI:+--set fetch.from="\"$UCI\""} "${@:2}"
 }
