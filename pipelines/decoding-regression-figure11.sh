@@ -1,7 +1,11 @@
 #!/usr/bin/env bash
-# Figure 11 of Decoding-based Regression at the scale that SCALE names: the runs of the sweep file
-# beside it, with a mean over the dimensions for each function, from one dimension on where the
-# function has that; with OUT the figure itself.
+# Figure 11 of Decoding-based Regression: runs decoding-regression-figure11.toml at scale SCALE,
+# with a mean over dimensions for each function. Functions that exist in one dimension start there,
+# all others with two.
+#
+#     SCALE=cpu pipelines/decoding-regression-figure11.sh
+#
+# With OUT=DIR, it also draws the figure. scales.sh describes SCALE and all variables.
 set -euo pipefail
 . "$(dirname "$0")/scales.sh"
 

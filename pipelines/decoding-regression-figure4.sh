@@ -1,6 +1,10 @@
 #!/usr/bin/env bash
-# Figure 4 of Decoding-based Regression at the scale that SCALE names: the runs of the sweep file
-# beside it, and with OUT the figure itself, on signed logarithms.
+# Figure 4 of Decoding-based Regression: runs decoding-regression-figure4.toml at scale SCALE.
+#
+#     SCALE=cpu pipelines/decoding-regression-figure4.sh
+#
+# With OUT=DIR, it also draws the figure, on a signed logarithmic scale. scales.sh describes SCALE
+# and all variables.
 set -euo pipefail
 . "$(dirname "$0")/scales.sh"
 

@@ -1,6 +1,10 @@
 #!/usr/bin/env bash
-# Figures 6 and 10 of Decoding-based Regression at the scale that SCALE names: the runs of the sweep
-# file beside it, the first setting of each head.
+# Figures 6 and 10 of Decoding-based Regression: runs decoding-regression-figure6.toml at scale
+# SCALE, with the first setting of each head.
+#
+#     SCALE=cpu pipelines/decoding-regression-figure6.sh
+#
+# scales.sh describes SCALE and all variables.
 set -euo pipefail
 . "$(dirname "$0")/scales.sh"
 

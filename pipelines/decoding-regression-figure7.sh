@@ -1,6 +1,10 @@
 #!/usr/bin/env bash
-# Figures 7 and 13 of Decoding-based Regression at the scale that SCALE names: the runs of the sweep
-# file beside it.
+# Figures 7 and 13 of Decoding-based Regression: runs decoding-regression-figure7.toml at scale
+# SCALE.
+#
+#     SCALE=cpu pipelines/decoding-regression-figure7.sh
+#
+# scales.sh describes SCALE and all variables.
 set -euo pipefail
 . "$(dirname "$0")/scales.sh"
 

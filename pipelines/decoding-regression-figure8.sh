@@ -1,6 +1,10 @@
 #!/usr/bin/env bash
-# Figure 8 of Decoding-based Regression at the scale that SCALE names: the runs of the sweep file
-# beside it. WRITER_SIZES are the layers, heads and widths of the decoder.
+# Figure 8 of Decoding-based Regression: runs decoding-regression-figure8.toml at scale SCALE.
+#
+#     SCALE=cpu pipelines/decoding-regression-figure8.sh
+#
+# WRITER_SIZES lists the sizes of the decoder as LAYERS,HEADS,WIDTH (not at smoke scale). scales.sh
+# describes SCALE and all other variables.
 set -euo pipefail
 . "$(dirname "$0")/scales.sh"
 

@@ -1,6 +1,10 @@
 #!/usr/bin/env bash
-# Figure 9 of Decoding-based Regression at the scale that SCALE names: the runs of the sweep file
-# beside it, with the first setting of the decoder.
+# Figure 9 of Decoding-based Regression: runs decoding-regression-figure9.toml at scale SCALE, with
+# the first setting of the decoder.
+#
+#     SCALE=cpu pipelines/decoding-regression-figure9.sh
+#
+# scales.sh describes SCALE and all variables.
 set -euo pipefail
 . "$(dirname "$0")/scales.sh"
 

@@ -1,7 +1,11 @@
 #!/usr/bin/env bash
-# Table 1 of Decoding-based Regression at the scale that SCALE names: the runs of the sweep file
-# beside it, with a mean over the functions for each dimension. The paper's weight decays of the
-# pointwise head are tried at its scale alone, in tables of their own.
+# Table 1 of Decoding-based Regression: runs decoding-regression-table1.toml at scale SCALE, with a
+# mean over functions for each dimension.
+#
+#     SCALE=cpu pipelines/decoding-regression-table1.sh
+#
+# At paper scale, it also tries the paper's weight decays of the pointwise head, in separate tables.
+# scales.sh describes SCALE and all variables.
 set -euo pipefail
 . "$(dirname "$0")/scales.sh"
 

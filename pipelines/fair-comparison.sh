@@ -1,13 +1,23 @@
 #!/usr/bin/env bash
-# Compares nine encodings on five sets of short rows, and on texts with a target if REAL is set.
+# Compares encodings on five data sets of short rows, and on texts with a target if REAL is
+# set. The sweep file is fair-comparison.toml.
 #
-# REAL is a CSV of real-sets.py and TARGET its column, such as REAL=sets/molecules.csv TARGET=SOL;
-# DROP are columns to leave out. About fifteen hours on two cores with JOBS=2 and NUMTOK_THREADS=1;
-# a run that was stopped goes on. SCALE=smoke tries it out. STEPS is the budget of a training, DATA
-# the data sets to compare on, and RATES the learning rates to choose from.
+#     JOBS=2 NUMTOK_THREADS=1 pipelines/fair-comparison.sh
+#
+# This takes about fifteen hours on two cores; the same command resumes a stopped run. SCALE=smoke
+# is a quick test; all other scales are equal.
+#
+#   STEPS           training steps (default 4,000)
+#   RATES           learning rates to choose from
+#   DATA            data sets (default "sums products mixed stories nupa")
+#   REAL            CSV file of real-sets.py, such as sets/molecules.csv
+#   TARGET          target column of REAL, such as SOL
+#   DROP            columns of REAL to leave out
+#   SEEDS, JOBS, NUMTOK_THREADS
+#                   see scales.sh
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
-given=${STEPS:-} rates=${RATES:-} # the defaults of the scales are those of other pipelines
+given=${STEPS:-} rates=${RATES:-} # before scales.sh sets those of other pipelines
 . "$here/scales.sh"
 case "$SCALE" in
     smoke)
@@ -34,7 +44,7 @@ if [ -n "${REAL:-}" ]; then
         --split validation=0.1,test=0.2
     sets="$sets $texts"
 fi
-# One sweep per set, so that the sets that are done have their table.
+# One sweep per data set, so that each prints its table when it is finished.
 for set in $sets; do
     numtok sweep "$here/fair-comparison.toml" --set "data=[\"$set\"]" --set "train.steps=$STEPS" \
         --set train.seed="$(list $SEEDS)" ${rates:+--set train.lr="$(list $rates)"} \

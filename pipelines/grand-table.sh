@@ -1,14 +1,23 @@
 #!/usr/bin/env bash
-# The grand table: every encoding on eight data sets, at equal samples and at equal time.
+# The grand table: every encoding on eight data sets, at equal samples and at equal time. The sweep
+# file is grand-table.toml.
 #
-# On two cores with JOBS=2 some six hours at equal samples, and two and a half at equal time, while
-# nothing else should run; SCALE=smoke tries it out. ERA5 is where the weather is from (a name that
-# `numtok fetch era5` knows, or a copy), UCI a folder with a copy of uci_datasets, so that nothing is
-# downloaded. STEPS and MINUTES are the budgets of a training. What was made is found again, so a run
-# that was stopped goes on; airfoil's rows are written into this folder.
+#     JOBS=2 pipelines/grand-table.sh
+#
+# On two cores, equal samples take about six hours, and equal time two and a half. Nothing else
+# should run during the second. The same command resumes a stopped run. SCALE=smoke is a quick test.
+#
+#   STEPS           budget for equal samples (default 500)
+#   MINUTES         budget for equal time (default 0.2)
+#   ERA5            weather data: a value of `numtok fetch era5 --from`, or a copy (default
+#                   weatherbench2)
+#   UCI             folder with a copy of uci_datasets; otherwise airfoil is downloaded
+#   SEEDS, JOBS     see scales.sh
+#
+# The script writes airfoil-rows.csv into the current folder.
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
-given=${STEPS:-} # others have more
+given=${STEPS:-} # before scales.sh sets those of other pipelines
 . "$here/scales.sh"
 case "$SCALE" in
     smoke)
@@ -37,7 +46,7 @@ field=$(numtok fetch era5 --from "${ERA5:=weatherbench2}" --area 58,-10,50,2 \
 numtok gen temperature --from "$field" --stations 2..2 --days 1 --rows $ROWS \
     --split validation=0.15,test=0.2 --name temperatures
 table=$(numtok fetch uci --set airfoil ${UCI:+--from "$UCI"})
-# The first fold, with every tenth training row for validation.
+# Write the first fold as a CSV, with every tenth training row as validation.
 "$(dirname "$(command -v numtok)")/python" - "$table" <<'END'
 import sys
 

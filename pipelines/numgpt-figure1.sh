@@ -1,8 +1,18 @@
 #!/usr/bin/env bash
-# Figure 1 of NumGPT: how sure models are of an answer, as it changes, and how smoothly that goes.
-# First those of numgpt-table1.sh that judge measurements, then those of numgpt-table3.sh that write
-# answers to word problems, all with the first seed: they are found again if these have run, else
-# made. QUESTION and STORY are what is asked; OUT is the folder of the figures, FORMATS their endings.
+# Figure 1 of NumGPT: how confident models are in an answer, and how smoothly confidence changes
+# with the answer.
+#
+#     SCALE=cpu pipelines/numgpt-figure1.sh
+#
+# The models are those of numgpt-table1.sh that judge measurements, and those of numgpt-table3.sh
+# that generate answers to word problems, with the first seed. Existing models are reused.
+#
+#   QUESTION        a measurement with its answer
+#   STORY           a word problem with its answer
+#   OUT             folder for the figures (default figures)
+#   FORMATS         file types of the figures (default "png svg")
+#
+# scales.sh describes SCALE and all other variables.
 set -euo pipefail
 [ "${SCALE:-cpu}" = smoke ] || : "${SEEDS:=0 1 2 3 4}"
 . "$(dirname "$0")/scales.sh"

@@ -1,6 +1,9 @@
 #!/usr/bin/env bash
-# Figure 3 of NumGPT at the scale that SCALE names: the runs of numgpt-figure3.toml, and with OUT the
-# figure itself.
+# Figure 3 of NumGPT: runs numgpt-figure3.toml at scale SCALE.
+#
+#     SCALE=cpu pipelines/numgpt-figure3.sh
+#
+# With OUT=DIR, it also draws the figure. scales.sh describes SCALE and all variables.
 set -euo pipefail
 [ "${SCALE:-cpu}" = smoke ] || : "${SEEDS:=0 1 2 3 4}"
 . "$(dirname "$0")/scales.sh"

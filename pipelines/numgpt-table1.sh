@@ -1,7 +1,11 @@
 #!/usr/bin/env bash
-# Table 1 of NumGPT at the scale that SCALE names: the runs of numgpt-table1.toml by budget, a task
-# after the other. With CORPUS its lower half as well, of models that read that text first; with OUT
-# figures of accuracy against samples seen.
+# Table 1 of NumGPT: runs numgpt-table1.toml at scale SCALE, one task after the other, with a table
+# for each budget.
+#
+#     SCALE=cpu pipelines/numgpt-table1.sh
+#
+# With CORPUS, it adds the lower half of the table: models that are pre-trained on this text. With
+# OUT=DIR, it draws accuracy by samples seen. scales.sh describes SCALE and all variables.
 set -euo pipefail
 [ "${SCALE:-cpu}" = smoke ] || : "${SEEDS:=0 1 2 3 4}"
 [ "${SCALE:-cpu}" != cpu ] || : "${SHARES:=4 2 1}"

@@ -1,8 +1,14 @@
 #!/usr/bin/env bash
-# Table 2 of NumGPT at the scale that SCALE names: the runs of numgpt-table2.toml, and a BiGRU on the
-# same words; with CORPUS also models that read that text first.
+# Table 2 of NumGPT: runs numgpt-table2.toml at scale SCALE, and a BiGRU on the same words.
 #
-# NUMERACY is where the headlines are, unless they are to be downloaded.
+#     SCALE=cpu pipelines/numgpt-table2.sh
+#
+# With CORPUS, it adds models that are pre-trained on this text.
+#
+#   NUMERACY        Numeracy-600K as a file, folder or URL; otherwise it is downloaded
+#   ASKED           number of test rows (default 20,000; always 100,000 at gpu and paper scale)
+#
+# scales.sh describes SCALE and all other variables.
 set -euo pipefail
 [ "${SCALE:-cpu}" = smoke ] || : "${SEEDS:=0 1 2 3 4}"
 . "$(dirname "$0")/scales.sh"

@@ -1,6 +1,10 @@
 #!/usr/bin/env bash
-# Table 3 of NumGPT at the scale that SCALE names: the runs of numgpt-table3.toml; with CORPUS also
-# models that read that text first.
+# Table 3 of NumGPT: runs numgpt-table3.toml at scale SCALE.
+#
+#     SCALE=cpu pipelines/numgpt-table3.sh
+#
+# With CORPUS, it adds models that are pre-trained on this text. scales.sh describes SCALE and all
+# variables.
 set -euo pipefail
 [ "${SCALE:-cpu}" = smoke ] || : "${SEEDS:=0 1 2 3 4}"
 . "$(dirname "$0")/scales.sh"

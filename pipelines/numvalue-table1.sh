@@ -1,6 +1,10 @@
 #!/usr/bin/env bash
-# Tables 1, 2 and 6 of Value-Aware at the scale that SCALE names, of the runs of numvalue-table1.toml;
-# then xval, p1000 and numgpt (OTHERS) on the same questions.
+# Tables 1, 2 and 6 of Value-Aware: runs numvalue-table1.toml at scale SCALE, then adds xval, p1000
+# and numgpt (OTHERS) on the same questions.
+#
+#     SCALE=cpu pipelines/numvalue-table1.sh
+#
+# scales.sh describes SCALE and all variables.
 set -euo pipefail
 . "$(dirname "$0")/scales.sh"
 numvalue

@@ -1,5 +1,10 @@
 #!/usr/bin/env bash
-# The pages of three data sets: pipelines/pages.sh FOLDER [COPY OF UCI'S SETS [OPTION OF SWEEP...]].
+# Writes example HTML pages of three data sets (ERA5 texts, a UCI table, arithmetic) into FOLDER:
+#
+#     pipelines/pages.sh FOLDER [UCI [OPTION...]]
+#
+#   UCI             folder with a copy of uci_datasets; "" downloads the set
+#   OPTION          further options of `numtok sweep`
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
 . "$here/scales.sh"
@@ -19,7 +24,7 @@ numtok report "${of_table[1]}" --html "$out/uci-report.html" > /dev/null
 numtok compare "${of_table[@]}" --html "$out/uci-compare.html" > /dev/null
 numtok race "$table" --minutes 2 --html "$out/uci-race.html" > /dev/null
 
-# shellcheck disable=SC2207 - a REF has no blank
+# shellcheck disable=SC2207 - REFs have no spaces
 of_sums=($(numtok sweep "$here/pages.toml" "${@:3}" --html "$out/arithmetic-sweep.html" --json \
     | reports))
 numtok report "${of_sums[0]}" --html "$out/arithmetic-report.html" > /dev/null

@@ -1,8 +1,14 @@
 #!/usr/bin/env bash
-# Figures 2, 5, 6 and 7 of xVal and those of its Appendix B.5, and the tables behind them, from the
-# models of xval-table5.sh with the first seed: they are found again if that has run, else made.
+# Figures 2, 5, 6 and 7 of xVal and those of its Appendix B.5, with the tables behind them.
 #
-# OUT is the folder of the figures, FORMATS their endings.
+#     SCALE=cpu pipelines/xval-figures.sh
+#
+# The models are those of xval-table5.sh with the first seed. Existing models are reused.
+#
+#   OUT             folder for the figures (default figures)
+#   FORMATS         file types of the figures (default "png svg")
+#
+# scales.sh describes SCALE and all other variables.
 set -euo pipefail
 . "$(dirname "$0")/scales.sh"
 orbits
@@ -10,7 +16,7 @@ orbits
 : "${OUT:=figures}" "${FORMATS:=png svg}"
 mkdir -p "$OUT"
 
-# Each way has a name, the scheme, and options of `numtok train`.
+# Each entry has a name, a scheme, and options of `numtok train`.
 ways=()
 for scheme in $SCHEMES; do
     ways+=("$scheme $scheme")
@@ -38,7 +44,7 @@ for way in "${ways[@]}"; do
         --steps "$STEPS" --objective "$OBJECTIVE" --precision "$PRECISION" --seed "$seed" $options)
 done
 
-# How continuous each is between the values that it has seen (Figures 5 and 6).
+# Continuity between trained values (Figures 5 and 6).
 for target in stepsize a; do
     split=ood-$target
     [ $target != a ] || split=ood-a1
@@ -53,14 +59,14 @@ for target in stepsize a; do
     draw "xval-error-$target" error "${reports[@]}" --target $target
 done
 
-# The masses, which nobody tells well (Figure 7).
+# Masses, which no model predicts well (Figure 7).
 reports=()
 for name in "${names[@]}"; do
     reports+=("$(numtok eval "${models[$name]}" "${encodings[$name]}" --split test)")
 done
 draw xval-figure7 truth "${reports[@]}" --target m
 
-# The embedding of a number behind the first layer norm (Figure 2), and those of number tokens.
+# Embeddings of a number after the first layer norm (Figure 2), and those of number tokens.
 for name in "${names[@]}"; do
     form=pca drawn=xval-pca
     [[ $name != xval* ]] || form=embedding drawn=xval-figure2

@@ -1,5 +1,9 @@
 #!/usr/bin/env bash
-# Table 2 of xVal at the scale that SCALE names: the runs of xval-table2.toml.
+# Table 2 of xVal: runs xval-table2.toml at scale SCALE.
+#
+#     SCALE=cpu pipelines/xval-table2.sh
+#
+# scales.sh describes SCALE and all variables.
 set -euo pipefail
 . "$(dirname "$0")/scales.sh"
 

@@ -1,6 +1,10 @@
 #!/usr/bin/env bash
-# Table 3 of xVal at the scale that SCALE names: the runs of xval-table3.toml, their tables by
-# budget, and those of the whole budget by the operator at the root.
+# Table 3 of xVal: runs xval-table3.toml at scale SCALE, with a table for each budget. The last
+# table, for the full budget, is by the operator at the root.
+#
+#     SCALE=cpu pipelines/xval-table3.sh
+#
+# scales.sh describes SCALE and all variables.
 set -euo pipefail
 . "$(dirname "$0")/scales.sh"
 

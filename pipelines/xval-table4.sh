@@ -1,10 +1,15 @@
 #!/usr/bin/env bash
-# Table 4 of xVal at the scale that SCALE names: the runs of xval-table4.toml at equal samples, equal
-# tokens and equal time.
+# Table 4 of xVal: runs xval-table4.toml at scale SCALE, at equal samples, equal tokens and equal
+# time.
 #
-# ERA5 is where the weather is from: a name that `numtok fetch era5` knows, or a copy on this machine.
-# With OUT Figures 3 and 4 as well, of the models at equal samples: pictures of the first seed, and
-# how often each scheme says 0.1 and 1.0, with all.
+#     SCALE=cpu pipelines/xval-table4.sh
+#
+#   ERA5            weather data: a value of `numtok fetch era5 --from`, or a copy (default
+#                   weatherbench2)
+#   OUT             folder for Figures 3 and 4, from the models at equal samples: plots for the
+#                   first seed, and how often each scheme predicts 0.1 and 1.0, for all seeds
+#
+# scales.sh describes SCALE and all other variables.
 set -euo pipefail
 . "$(dirname "$0")/scales.sh"
 weather

@@ -1,6 +1,10 @@
 #!/usr/bin/env bash
-# Table 5 of xVal at the scale that SCALE names: the runs of xval-table5.toml, one seed after the
-# other, so that there are tables of fewer seeds on the way.
+# Table 5 of xVal: runs xval-table5.toml at scale SCALE, one seed after the other, with a table
+# after each seed.
+#
+#     SCALE=cpu pipelines/xval-table5.sh
+#
+# scales.sh describes SCALE and all variables.
 set -euo pipefail
 . "$(dirname "$0")/scales.sh"
 orbits

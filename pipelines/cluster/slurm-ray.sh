@@ -1,11 +1,13 @@
 #!/bin/bash
-# A Ray cluster on all nodes of a Slurm job, and a numtok command on it:
+# Start a Ray cluster on all nodes of a Slurm job, and run a numtok command on it:
 #
 #   sbatch --nodes=4 pipelines/cluster/slurm-ray.sh sweep SWEEP.toml
 #   sbatch --nodes=4 pipelines/cluster/slurm-ray.sh encode --scheme xval DATA.jsonl
 #
-# Call it in the folder, and with the NUMTOK_STORE, that all nodes see. The cluster ends with the
-# job. RAY_HOST and RAY_PORT are where its head listens, unless that is clear.
+# The current folder and NUMTOK_STORE must be visible to all nodes. The cluster ends with the job.
+#
+#   RAY_HOST    address of the head (default: the address of the first node)
+#   RAY_PORT    port of the head (default 6379)
 #
 #SBATCH --job-name=numtok-ray
 #SBATCH --ntasks-per-node=1
@@ -30,7 +32,7 @@ if [ "$others" -gt 0 ]; then
     started+=($!)
 fi
 
-# Until all are there.
+# Wait until all nodes have joined.
 for _ in $(seq 60); do
     there=$(ray status --address "$host:$port" 2>> "$log" | grep -c '^ 1 node_' || true)
     [ "$there" -le "$others" ] || break

@@ -1,16 +1,21 @@
 #!/bin/bash
-# A sweep as a Slurm job array, each task of which does a part of the runs, and a last job that
+# Run a sweep as a Slurm job array. Each task trains and evaluates a part of the runs; a last job
 # compares them:
 #
-#   PARTS=8 pipelines/cluster/slurm-sweep.sh SWEEP.toml [options of numtok sweep]
+#   PARTS=8 pipelines/cluster/slurm-sweep.sh SWEEP.toml [OPTION...]
 #
-# submits both; what sbatch is to know beside stands in SBATCH, as "--gpus-per-task=1 --time=8:00:00".
-# Call it in the folder, and with the NUMTOK_STORE, that all nodes see. The same command again does
-# what is left. One part alone, the third: PARTS=8 sbatch --array=3 with the same words behind.
+#   PARTS       number of tasks that divide the runs
+#   SBATCH      further options of sbatch, such as "--gpus-per-task=1 --time=8:00:00"
+#   OPTION      options of numtok sweep
+#
+# The current folder and NUMTOK_STORE must be visible to all nodes. The same command resumes an
+# interrupted sweep. To run only the third part:
+#
+#   PARTS=8 sbatch --array=3 pipelines/cluster/slurm-sweep.sh SWEEP.toml [OPTION...]
 #
 #SBATCH --job-name=numtok-sweep
 #SBATCH --cpus-per-task=4
-# A minute before its time is up a run writes a checkpoint.
+# Runs write a checkpoint one minute before the time limit.
 #SBATCH --signal=B:TERM@60
 set -euo pipefail
 
@@ -27,5 +32,5 @@ export NUMTOK_THREADS=${SLURM_CPUS_PER_TASK:-1}
 if [ -n "${SLURM_ARRAY_TASK_ID-}" ]; then
     set -- "$@" --part "$SLURM_ARRAY_TASK_ID/${PARTS:-$SLURM_ARRAY_TASK_COUNT}"
 fi
-# In place of this shell, so that signals reach it.
+# Replace this shell, so that signals reach numtok.
 exec numtok sweep "$@"
