@@ -1,9 +1,9 @@
-"""Complete the locks after their versions changed (`just lock`).
+"""Complete the lock files after their versions changed (`just lock`).
 
     python .ci/locks.py hashes UV    # writes the hashes of all files of each version
     python .ci/locks.py licenses     # writes docs/LICENSES.md, from the packages in .venv
 
-UV is the program `uv`, which asks the package index.
+UV is the program `uv`, which queries the package index.
 """
 
 import re
@@ -19,7 +19,7 @@ _OLDEST = "3.11.0"  # Python
 
 
 def write_hashes(lock: Path, uv: str) -> None:
-    """Write the hashes of all files of each locked version into a lock."""
+    """Write the hashes of all files of each locked version into a lock file."""
     before = lock.read_text(encoding="utf-8")
     options = ["--no-deps", "--universal", "--generate-hashes", "--no-header", "--no-annotate"]
     command = [uv, "pip", "compile", "--quiet", "--python-version", _OLDEST, *options, str(lock)]
@@ -31,7 +31,7 @@ def write_hashes(lock: Path, uv: str) -> None:
 
 
 def names(lock: Path) -> set[str]:
-    """Return the names of the packages in a lock."""
+    """Return the names of the packages in a lock file."""
     return {*re.findall(r"^([\w.-]+)==", lock.read_text(encoding="utf-8"), re.M)}
 
 
@@ -43,7 +43,7 @@ def license_of(name: str) -> str:
         for line in stated.get_all("Classifier") or []
         if line.startswith("License :: ") and not line.endswith("OSI Approved")
     ]
-    free = (stated["License"] or "").partition("\n")[0].strip()  # some write the whole text
+    free = (stated["License"] or "").partition("\n")[0].strip()  # some contain the full text
     return stated["License-Expression"] or ", ".join(classified) or free or "not stated"
 
 

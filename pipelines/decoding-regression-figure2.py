@@ -1,19 +1,21 @@
 #!/usr/bin/env python
-"""Figures 2 and 3 of Decoding-based Regression: the risk of estimating one density, by bits, rows.
+"""Figures 2 and 3 of Decoding-based Regression: the risk of estimating one density.
 
-A truncated Gaussian on [0, 1] is estimated from N draws as a histogram of 2^k cells, by a Riemann
-head of as many bins and by a decoder that writes k bits (``nd,base=2``), neither with early
-stopping. Risk is the integral of (f - estimate)^2, worked out exactly over the cells, its mean and
-deviation over the runs. Beside it stand the formula of Theorem 1, and the exact expectation for
-the empirical histogram, with p_j the mass of cell j and w its width:
+Three estimators learn a truncated Gaussian on [0, 1] from N samples: a histogram of 2^k cells, a
+Riemann head with 2^k bins, and a decoder that generates k bits (``nd,base=2``). Neither head uses
+early stopping.
+
+The risk is the integral of (f - estimate)^2, computed exactly over the cells. The table has its
+mean and standard deviation over runs, by number of rows and bits. Next to it are the formula of
+Theorem 1 and the exact expectation for the histogram, where p_j is the mass of cell j and w its
+width:
 
     integral of f^2 - sum of p_j^2 / w + (1 - sum of p_j^2) / (N w).
 
     python pipelines/decoding-regression-figure2.py --rows 1024,16384 --bits 1,3,5,7,9,11 --runs 10
 
-With ``--figure FILE`` it draws Figure 3 instead: one decoder of as many bits as the largest of
-``--bits`` is an estimator with each number of bits up to that, as its first ones say in which of
-2^k cells a number lies.
+``--figure FILE`` draws Figure 3 instead. One decoder, with the largest number of ``--bits``, is an
+estimator for each smaller number of bits: its first k bits select one of 2^k cells.
 
     python pipelines/decoding-regression-figure2.py --rows 16384 --bits 7 --figure figure3.png
 """
@@ -45,43 +47,44 @@ HEAD = {"riemann": "riemann:{cells}", "decoder": "decoder:nd,base=2,length={bits
 
 
 def masses(bits: int) -> NDArray[np.float64]:
-    """float64[2^bits]: the true probability of each cell."""
+    """Return the true probability of each cell, float64[2^bits]."""
     edges = np.linspace(0, 1, 2**bits + 1)
     cumulative = np.array([erf((edge - 0.5) / 0.25 / sqrt(2)) for edge in edges])
     return np.asarray(np.diff(cumulative) / (cumulative[-1] - cumulative[0]))
 
 
 def risk(estimate: NDArray[np.float64]) -> float:
-    """The integral of (f - g)^2 for a density g, float64[2^k], that is constant in each cell."""
+    """Return the integral of (f - g)^2 for a density g, float64[2^k], that is constant in each
+    cell."""
     true = masses(int(np.log2(len(estimate))))
     return float(TASK.squared - 2 * true @ estimate + np.square(estimate).mean())
 
 
 def expected(bits: int, rows: int) -> float:
-    """Of the empirical histogram, exactly."""
+    """Return the exact expected risk of the histogram."""
     mass, cells = masses(bits), 2**bits
     squares = float(np.square(mass).sum())
     return float(TASK.squared - squares * cells + (1 - squares) * cells / rows)
 
 
 def formula(bits: int, rows: int) -> float:
-    """Theorem 1, without the terms that it leaves out."""
+    """Return the risk by Theorem 1, without the terms that the theorem omits."""
     return float(TASK.slope_squared / 12 / 4**bits + 2**bits / rows)
 
 
 def drawn(rows: int, seed: int) -> NDArray[np.float64]:
-    """float64[rows] draws."""
+    """Return samples from the density, float64[rows]."""
     return TASK.unit(seed, TaskSplit("train", rows), 0)[1]
 
 
 def histogram(values: NDArray[np.float64], bits: int) -> NDArray[np.float64]:
-    """The empirical density, float64[2^bits]."""
+    """Return the empirical density, float64[2^bits]."""
     counts, _ = np.histogram(values, bins=2**bits, range=(0, 1))
     return np.asarray(counts * (2**bits / len(values)))
 
 
 def fitted(values: NDArray[np.float64], head: ValueHead, seed: int, epochs: int) -> FittedTable:
-    """A head on one constant feature, its target not scaled: it lies in [0, 1] as it is."""
+    """Fit a head on one constant feature. The target lies in [0, 1] and is not scaled."""
     columns = Features(np.zeros((len(values), 1)), [])
     recipe = FittingRecipe(
         epochs=epochs,
@@ -104,14 +107,14 @@ def fitted(values: NDArray[np.float64], head: ValueHead, seed: int, epochs: int)
 
 
 def estimated(fit: FittedTable, bits: int) -> NDArray[np.float64]:
-    """float64[2^bits]: the density in the middle of each cell."""
+    """Return the density at the center of each cell, float64[2^bits]."""
     centres = (np.arange(2**bits) + 0.5) / 2**bits
     columns = Features(np.zeros((2**bits, 1)), [])
     return np.exp(fit.predictive(columns).log_density(centres))
 
 
 def levels(fit: FittedTable, bits: int) -> list[NDArray[np.float64]]:
-    """Of one distribution its density with 1, 2, ... ``bits`` bits: float64[2^k] each."""
+    """Return the density of one distribution with 1, 2, ... ``bits`` bits, float64[2^k] each."""
     found = []
     one = fit.predictive(Features(np.zeros((1, 1)), []))
     for level in range(1, bits + 1):
@@ -122,7 +125,7 @@ def levels(fit: FittedTable, bits: int) -> list[NDArray[np.float64]]:
 
 
 def figure3(rows: int, bits: int, epochs: int) -> Picture:
-    """A panel for each number of bits: the truth, and the decoder as it is with so many."""
+    """Return one panel per number of bits, with the true density, the samples and the decoder."""
     head = table_head(HEAD["decoder"].format(bits=bits))
     values = drawn(rows, 0)
     x = np.linspace(0, 1, 257)
@@ -152,7 +155,7 @@ def figure3(rows: int, bits: int, epochs: int) -> Picture:
 
 
 def estimators(epochs: int) -> dict[str, Callable[[NDArray[np.float64], int, int], float]]:
-    """The risk of each, from draws, bits and a seed."""
+    """Return functions from samples, bits and a seed to the risk of each estimator."""
 
     def learnt(spec: str, values: NDArray[np.float64], bits: int, seed: int) -> float:
         head = table_head(spec.format(bits=bits, cells=2**bits))

@@ -2,9 +2,9 @@
 """Measure how many true values the conformal 90% intervals of a model and of each baseline contain.
 
 Each run assigns the rows of a file to splits (20% test, 15% calibration, 10% validation), trains
-one model and evaluates it. Runs have random splits, or with --time one split in the order of a
-column. One line per method and run is appended to a CSV; a run that is there already is skipped,
-so a stopped measurement goes on.
+one model and evaluates it. Splits are random, one per run; with --time, there is one run, split in
+the order of a column. Each run appends one line per method to a CSV. Runs that are already in the
+CSV are skipped, so the same command resumes a stopped measurement.
 
     python pipelines/real-sets.py --out sets
     measure() { python pipelines/interval-coverage.py --out coverage.csv "$@"; }
@@ -56,10 +56,10 @@ def moments(column: pl.Series) -> pl.Series:
 def assign(frame: pl.DataFrame, time: str | None, rows: int | None, seed: int) -> pl.DataFrame:
     """Return the rows with a column ``split``: at random, or the latest rows as test rows.
 
-    At random, at most ``rows`` rows are drawn, so that runs share fewer rows.
+    A random split uses at most ``rows`` rows, so that runs share fewer rows.
 
-    In the order of time, validation comes before calibration and calibration before test, and
-    rows without a time are left out.
+    A split by time has validation, calibration and test rows in this order, and omits rows without
+    a time.
     """
     if time is None:
         order = np.random.default_rng(seed).permutation(len(frame))
@@ -111,7 +111,7 @@ def lines(name: str, order: str, seed: int, methods: dict[str, Any]) -> Iterator
 
 
 def stored(path: Path) -> list[dict[str, str]]:
-    """Return the lines of the CSV, none if it does not exist."""
+    """Return the lines of the CSV, or an empty list if it does not exist."""
     if not path.exists():
         return []
     with path.open(encoding="utf-8", newline="") as file:
@@ -130,7 +130,7 @@ def summary(found: list[dict[str, str]]) -> Iterator[list[object]]:
 
 
 def main() -> None:
-    """Measure the runs that are missing, or print a summary of the stored ones."""
+    """Measure the missing runs, or print a summary of the stored ones."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

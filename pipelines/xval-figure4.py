@@ -1,10 +1,12 @@
 #!/usr/bin/env python
-"""Figure 4 of xVal in numbers: how often a scheme says 0.1, the commonest mantissa behind the
-commonest exponent, and how often 1.0, the commonest number.
+"""Figure 4 of xVal in numbers: how often a scheme predicts 0.1 and 1.0.
 
-Reports of one scheme are its seeds: means, with the interval of Student's t over them (of one seed
-the bootstrap's). A magnitude from 0.100 to 0.109 is one that has these three digits. Beside each
-share stands that of all squared errors which is made by these predictions.
+0.1 combines the most frequent mantissa with the most frequent exponent; 1.0 is the most frequent
+number. A magnitude from 0.100 to 0.109 counts as 0.1, and one from 1.00 to 1.09 as 1.0. Next to
+each percentage is the percentage of the sum of squared errors that these predictions cause.
+
+Reports of the same scheme are its seeds. The table has their mean with Student's interval; with one
+seed, it has the bootstrap interval.
 
     python pipelines/xval-figure4.py REPORT...
 """
@@ -37,14 +39,15 @@ COLUMNS = (
 
 
 def within(values: NDArray[np.float64], name: str) -> NDArray[np.float64]:
-    """1.0 where the magnitude lies in the range of that name, else 0.0, [n]."""
+    """Return 1.0 for magnitudes in the named range and 0.0 for others, [n]."""
     low, high = RANGES[name]
     return ((np.abs(values) >= low) & (np.abs(values) < high)).astype(np.float64)
 
 
 def rows(told: Sequence[ReportPredictions], schemes: Sequence[str]) -> Iterator[tuple[object, ...]]:
-    """Of each scheme a row of percentages and how many different predictions there are, the mean
-    over its seeds; the truths last."""
+    """Yield a row per scheme: means over its seeds of the percentages and of the number of distinct
+    predictions. The last row has the true values.
+    """
     for scheme in dict.fromkeys(schemes):
         seeds = [one.answers for one, own in zip(told, schemes, strict=True) if own == scheme]
         row: list[str] = []

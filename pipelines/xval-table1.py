@@ -1,8 +1,8 @@
 #!/usr/bin/env python
-"""Table 1 of xVal: five ways of writing a number, and what each takes.
+"""Table 1 of xVal: the tokens and the vocabulary of five number encodings.
 
-The example is -6.02 x 10^1, and the counts are of the tokens of numbers alone: neither those
-of the text, nor numtok's for zero, for what is too small or too large, and for what is no number.
+The example is -6.02 x 10^1. Vocabularies include only tokens of numbers. They exclude tokens of
+text, and numtok's tokens for zero, for numbers out of range, NaN and infinities.
 
     python pipelines/xval-table1.py
 """
@@ -20,7 +20,7 @@ COLUMNS = ("scheme", f"tokens of {EXAMPLE}", "tokens a number", "printed", "voca
 
 
 def rows() -> Iterator[tuple[object, ...]]:
-    """Of each scheme a row of the table, as the paper has them."""
+    """Yield a row of the table per scheme, in the order of the paper."""
     for name, printed in published("xval/table1").rows.items():
         scheme = SCHEMES.build(name)
         encoded = scheme.encode(Numerals.of_literals([EXAMPLE]))

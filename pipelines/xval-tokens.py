@@ -1,16 +1,17 @@
 #!/usr/bin/env python
-"""How many tokens a sample of weather has in each scheme, in the format of xVal (Section 3.2).
+"""Number of tokens per weather sample in each scheme, in the format of xVal (Section 3.2).
 
-Rows of ``gen temperature`` as it is by default: 60 to 90 stations, 2 to 4 days in steps of 6
-hours. ``'key':``, brackets and commas are a token each (``--text-tokenizer structure``), the rest
-are those of numbers. The paper says on average 8000 tokens for P1000 and 5000 for P10, and 1800 for
-FP15 and xVal; the first two are the wrong way round, since P10 has five tokens a number and P1000
-three.
+Rows are those of ``gen temperature`` with its defaults: 60 to 90 stations, 2 to 4 days in steps of
+6 hours. ``'key':``, brackets and commas are one token each (``--text-tokenizer structure``); all
+other tokens are those of numbers.
 
-xVal's public code also drops the commas between numbers, which numtok keeps, because text comes
-back byte for byte. The column "without commas" counts the tokens that would be left.
+The paper states means of 8000 tokens for P1000, 5000 for P10, and 1800 for FP15 and xVal. The first
+two must be swapped, since P10 has five tokens per number and P1000 three.
 
-    python pipelines/xval-tokens.py era5.nc               # any place that `numtok fetch era5` knows
+xVal's public code also drops the commas between numbers. numtok keeps them, because it restores
+text byte for byte. The column "without commas" has the number of tokens without them.
+
+    python pipelines/xval-tokens.py era5.nc               # any value of `numtok fetch era5 --from`
 """
 
 import argparse
@@ -35,11 +36,11 @@ COLUMNS = (
 
 
 def quiet(*_: object) -> None:
-    """No progress."""
+    """Discard progress."""
 
 
 def rows(place: str, samples: int) -> list[tuple[object, ...]]:
-    """Of each scheme a row of the table, the shortest samples first."""
+    """Return a row of the table per scheme, the shortest samples first."""
     with TemporaryDirectory() as folder:
         store = Store(Path(folder))
         list(fetch.run(fetch.Config("era5", options={"from_": place}, name="field"), store, quiet))

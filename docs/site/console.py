@@ -1,20 +1,20 @@
 """Runs the blocks of a page in a fresh folder, and compares or rewrites their output.
 
 ``console``
-    Lines that begin with ``$ `` are commands, ``> `` continues one, and all others are the output.
-    A line ``...`` in the output stands for any lines.
+    Lines that begin with ``$ `` are commands, ``> `` continues a command, and all other lines are
+    output. A line ``...`` in the output matches any lines.
 ``sh``
     Commands without output, which must succeed. Training is cut to a few steps, data to few
     rows, and races are planned but not run.
 ``python``
-    Run in one namespace per page.
+    Code that runs in one namespace per page.
 
 A comment on the line before a block changes this:
 
 ``<!-- file: NAME -->``
     The block is written to that file.
 ``<!-- slow -->``
-    This block and those after it take minutes and only run if slow blocks do.
+    This block and all later ones take minutes, and only run if slow blocks do.
 ``<!-- not run: REASON -->``
     The block is not run.
 ``<!-- ci: NAME -->``
@@ -45,7 +45,7 @@ _BLOCK = re.compile(
 _COMMAND = re.compile(r"^\$ (.*(?:\n> .*)*)\n?", re.M)
 _END = "\x1e"  # between the output of a command and its exit code
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
-#: What differs between runs and machines, and what stands for it in a comparison.
+#: Output that differs between runs and machines, and its replacement in comparisons.
 _MASKS = (
     (re.compile(r"@[0-9a-f]{8,64}"), "@VERSION"),
     (re.compile(r"\b\d+(?:\.\d+)? ?(?:ms|s|min|minutes?|seconds?|hours?|h)\b"), "TIME"),
@@ -56,7 +56,7 @@ _MASKS = (
     (re.compile(r"[ \t]+"), " "),
 )
 _TOLERANCE = 0.05  # relative difference of numbers with a decimal point
-#: Long work in blocks without output, and what replaces it.
+#: Slow commands in blocks without output, and their replacement.
 _BUDGETS = (
     (re.compile(r"(numtok gen .*?--test) \d{3,}"), r"\1 20"),
     (re.compile(r"numtok race "), "numtok race --dry-run "),
@@ -122,7 +122,7 @@ def commands(text: str) -> list[tuple[str, str]]:
 
 
 class Shell:
-    """One bash process in a folder, with ``numtok`` of a folder that is being served."""
+    """A bash process in a folder, with the script ``numtok`` from the folder ``served``."""
 
     def __init__(self, folder: Path, served: Path) -> None:
         kept = {key: value for key, value in os.environ.items() if not key.startswith("NUMTOK_")}
@@ -225,14 +225,15 @@ def _execute(block: Block, page: Path, text: str, names: dict[str, Any]) -> None
 
 
 def masked(text: str) -> str:
-    """Return a text without what differs between runs: times, versions, sizes and layout."""
+    """Return a text with times, versions, sizes and layout masked, because they differ between
+    runs."""
     for pattern, instead in _MASKS:
         text = pattern.sub(instead, text)
     return "\n".join(line.strip() for line in text.strip().splitlines())
 
 
 def same(expected: str, found: str) -> bool:
-    """Return whether an output agrees with the page, up to masks, last digits and ``...``.
+    """Return whether an output matches the page, up to masks, last digits and ``...``.
 
     >>> same("r2 0.988\\n", "r2   0.987\\n"), same("3 rows\\n", "4 rows\\n")
     (True, False)
@@ -270,7 +271,7 @@ def _near(expected: str, found: str) -> bool:
 
 
 def elided(expected: str, output: str) -> str:
-    """Return the output, shortened by ``...`` in the same way as the page's."""
+    """Return the output, shortened by ``...`` at the same lines as on the page."""
     lines, old = output.splitlines(), expected.splitlines()
     if "..." in old:
         at = old.index("...")
@@ -280,7 +281,7 @@ def elided(expected: str, output: str) -> str:
 
 
 def pages() -> list[Path]:
-    """Return the pages that have blocks to run."""
+    """Return the pages with blocks that run."""
     candidates = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     return [
         page

@@ -8,7 +8,7 @@ NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 
 
 def paths() -> list[Path]:
-    """Return the notebooks."""
+    """Return the paths of all notebooks."""
     return sorted(NOTEBOOKS.glob("*.ipynb"))
 
 

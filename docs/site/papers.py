@@ -18,9 +18,9 @@ Names in double braces become numbers in a sentence:
 ``{{ value: fone-sums | 1,600 | fone }}``, ``{{ interval: fone-sums | 1,600 | fone }}``
     A cell of such a table, by row and column, without and with its interval or standard deviation.
 ``{{ cell: xval/table3 | p1000 | 2 operands }}``
-    A measured cell of a published table, in the paper's setting or that of a fourth name.
+    A measured cell of a published table, in the paper's setting or, with a fourth name, in another.
 
-Pages that are also read as files have the number itself, and its name in a comment after it:
+Pages that are also read as files contain the number, followed by its name in a comment:
 ``0.96<!-- value: fone-sums | 1,600 | fone -->``. :func:`outdated` compares them.
 """
 
@@ -56,7 +56,7 @@ def filled(page: str) -> str:
 
 
 def outdated(page: str) -> list[str]:
-    """Return the names of written numbers that differ from the data, each with its value there.
+    """Return the names of written numbers that differ from the data, each with its current value.
 
     >>> outdated("0.97<!-- value: fone-sums | 1,600 | fone -->")
     ['value: fone-sums | 1,600 | fone is 0.96']
@@ -129,7 +129,7 @@ def _with_printed(value: str, printed: str) -> str:
 
 
 def _measured_cell(place: Place, setting: str) -> str:
-    """Return mean and standard deviation of a cell, or an empty string."""
+    """Return mean and standard deviation of a cell; an empty string if it was not measured."""
     budgets = measured().get(place, {}).get(setting)
     if not budgets:
         return ""
@@ -138,7 +138,8 @@ def _measured_cell(place: Place, setting: str) -> str:
 
 
 def _budget(place: Place, setting: str) -> int | None:
-    """Return the largest budget that all rows of a column have, or the cell's own largest.
+    """Return the largest budget that all rows of a column have; without one, the largest of the
+    cell.
 
     Rows that are not trained have no budget.
     """
@@ -151,7 +152,8 @@ def _budget(place: Place, setting: str) -> int | None:
 
 
 def _shown(mean: float, sd: float) -> str:
-    """Return a mean with its standard deviation, if there is one. Close to 1, its complement.
+    """Return a mean with its standard deviation, if there is one. A mean close to 1 is shown as
+    "1 - x".
 
     >>> _shown(0.9482, 0.0121), _shown(0.99999, 1.2e-6), _shown(1.385, 0)
     ('0.948 ± 0.012', '1 - 1.0e-5 ± 1.2e-6', '1.385')

@@ -36,7 +36,7 @@ def public_names() -> list[str]:
 
 
 def _entry(name: str) -> str:
-    """Return what mkdocstrings replaces by the documentation of a public name."""
+    """Return the directive that mkdocstrings replaces with the documentation of a public name."""
     path = f"numtok.library.{numtok._PUBLIC[name].replace(':', '.')}"
     options = f"      heading: numtok.{name}\n      toc_label: {name}"
     return f"::: {path}\n    options:\n{options}"

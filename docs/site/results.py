@@ -22,7 +22,7 @@ BUDGETS = {
     "500 steps": "Equal samples: 500 steps of 64 rows",
     "12 seconds": "Equal time: 12 seconds of training on one core",
 }
-_METHODS = {  # of intervals, and how a table names them
+_METHODS = {  # methods with intervals, and their names in tables
     "mdn:5": "`mdn:5`, calibrated",
     "mdn:5, own quantiles": "`mdn:5`, own quantiles",
     **{name: name for name in ("mean", "median", "linear", "boosted", "tfidf", "boosted-text")},
@@ -30,13 +30,13 @@ _METHODS = {  # of intervals, and how a table names them
 _COMPARED = ("exact-match", "median-relative-error", "r2")
 _FAIR = sorted(path.stem for path in (RESULTS / "fair-comparison").glob("*.csv"))
 _TEXTS = ("artworks", "computers", "molecules")  # sets of the fair comparison with fewer encodings
-_ORACLES = ("quantization", "nearest")  # not baselines: they know the true value
+_ORACLES = ("quantization", "nearest")  # not baselines, because they use the true values
 _INTERVAL = ("figure", "low", "high")
 _SKILL = ("skill", "skill_low", "skill_high")
 _OVER = ("over_baseline", "over_low", "over_high")
-_WIDE = "---\nhide: [toc]\n---\n\n"  # leaves the space of the table of contents to a page's tables
-_GOOD = 5  # an encoding is good at a data set where at most 4 others are better
-_BAD = 0.05  # highest skill of an encoding that is bad at a data set
+_WIDE = "---\nhide: [toc]\n---\n\n"  # hides the table of contents, so that tables have more space
+_GOOD = 5  # an encoding is good at a data set if at most 4 others are better
+_BAD = 0.05  # an encoding is bad at a data set if its skill is at most this
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ def _read(name: str) -> list[dict[str, str]]:
 
 @cache
 def grand_table() -> list[Standing]:
-    """Return all values of the grand table, with the place of each within its column."""
+    """Return all values of the grand table, with the rank of each within its column."""
     rows = _read("grand-table.csv")
     found = []
     for row in rows:
@@ -181,8 +181,9 @@ def race_choices() -> Table:
 
 
 def coverage(order: str) -> Table:
-    """Return the coverage of 90% intervals. With several splits: mean, and half of the 95% interval
-    of the mean by Student's t."""
+    """Return the coverage of 90% intervals. For several splits, this is the mean and half of its
+    95% interval by Student's t.
+    """
     found = [row for row in _read("coverage.csv") if row["order"] == order]
     rows = []
     for name in dict.fromkeys(row["set"] for row in found):
@@ -203,8 +204,10 @@ def _mean_of_splits(values: list[float]) -> str:
 
 
 def fair_comparison(data: str) -> Table:
-    """Return the comparison of encodings on a data set that ``numtok sweep --format csv`` printed,
-    best first."""
+    """Return the comparison of encodings on a data set, best first.
+
+    Its source is the output of ``numtok sweep --format csv``.
+    """
     rows = []
     for label, lines in _fair_results(data).items():
         skill = lines["field-skill"]
@@ -217,8 +220,9 @@ def fair_comparison(data: str) -> Table:
 
 
 def fair_skill() -> Table:
-    """Return the skill of all encodings on the short rows of the fair comparison, the best in the
-    mean first."""
+    """Return the skill of all encodings on the short rows of the fair comparison, ordered by the
+    mean over data sets.
+    """
     cells: dict[str, dict[str, str]] = {}
     means: dict[str, list[float]] = {}
     short = [data for data in _FAIR if data not in _TEXTS]
@@ -235,7 +239,8 @@ def fair_skill() -> Table:
 
 def _fair_results(data: str) -> dict[str, dict[str, dict[str, str]]]:
     """Return the lines of each encoding on a data set, by metric. Models without an objective in
-    their name learn the answer alone; names in parentheses are baselines."""
+    their name train on the answer only; names in parentheses are baselines.
+    """
     found: dict[str, dict[str, dict[str, str]]] = {}
     for line in _read(f"fair-comparison/{data}.csv"):
         if line["kind"] == "experiment":

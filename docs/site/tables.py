@@ -3,12 +3,12 @@
 A file has one of two forms:
 
 cells
-    One line per cell. The first column names the row, the second one, ``column``, the column.
-    ``value`` has ``low`` and ``high``, its 95% interval, or ``sd``, the standard deviation over
-    ``n`` seeds. ``command`` and ``source`` say where it comes from. If a cell has several lines,
-    for example one per seed, the table lists their values.
+    One line per cell. The first column names the row, and ``column`` the column. ``value`` has
+    ``low`` and ``high``, its 95% interval, or ``sd``, the standard deviation over ``n`` seeds.
+    ``command`` and ``source`` state its origin. If a cell has several lines, for example one per
+    seed, the table lists their values.
 rows
-    One line per row, as the page shows it, except for the column ``source``.
+    One line per row, as shown on the page, except for the column ``source``.
 """
 
 import csv

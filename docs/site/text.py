@@ -8,12 +8,12 @@ from numtok.cli.output.printing import markdown
 
 _NUMBER = r"(?:1 - )?[-+]?\d[\d,.]*(?:e[-+]?\d+)?%?"
 _SPREAD = rf" ± {_NUMBER}| \[{_NUMBER}, {_NUMBER}\]"
-#: A cell with a number, its spread and a second number in brackets, or without content.
+#: A number with an optional spread and an optional second number in brackets, or an empty cell.
 _NUMERIC = re.compile(rf"(?:{_NUMBER}(?:{_SPREAD})?(?: \({_NUMBER}\))?)?")
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a Markdown table. Columns of numbers are aligned to the right, numbers never wrap."""
+    """Return a Markdown table. Columns of numbers are right-aligned, and numbers never wrap."""
     cells = [[str(cell) for cell in row] for row in rows]
     head, _, *body = markdown(
         columns, [[_unbroken(cell) for cell in row] for row in cells]

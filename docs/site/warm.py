@@ -1,7 +1,7 @@
 """Runs numtok in processes forked from a warm one, in milliseconds instead of seconds.
 
 ``python -m docs.site.warm FOLDER`` builds the sample store in ``FOLDER/artifacts``, which imports
-everything, then forks for each call of the script ``FOLDER/numtok``.
+all modules. It then forks for each call of the script ``FOLDER/numtok``.
 """
 
 import gc
@@ -29,7 +29,7 @@ SAMPLES = [
     *(("eval", f"rooms-{scheme}-nano") for scheme in ("xval", "p1000")),
     ("predict", "rooms-xval-nano", "--text", "A room of 3.0 m by 4.5 m has [?] square meters."),
 ]
-#: The script ``numtok``, a small client: it passes arguments, folder, environment and files on.
+#: The script ``numtok``, a small client: it sends arguments, folder, environment and files.
 _CLIENT = """#!{python} -IS
 import json, os, socket, sys
 server = socket.socket(socket.AF_UNIX)
@@ -43,7 +43,7 @@ sys.exit(int(server.recv(8)))
 
 @contextmanager
 def serving(folder: Path) -> Iterator[None]:
-    """Put the sample store and the script numtok into a folder, and serve its calls."""
+    """Put the sample store and the script ``numtok`` into a folder, and serve its calls."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("NUMTOK_")}
     with subprocess.Popen(
         [sys.executable, "-m", "docs.site.warm", str(folder)],
@@ -65,7 +65,7 @@ def _serve(folder: Path) -> None:
         if code := _code(["-q", *command]):
             raise RuntimeError(f"numtok {' '.join(command)} ended with {code}")
     gc.freeze()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended children leave nothing behind
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # do not keep ended children as zombies
     script, address = folder / "numtok", str(folder / "socket")
     script.write_text(_CLIENT.format(python=sys.executable, address=address), encoding="utf-8")
     script.chmod(0o755)
