@@ -1,4 +1,4 @@
-# Every command runs from .venv; nothing is installed anywhere else.
+# All recipes use .venv and install nothing elsewhere.
 
 stamp := ".venv/.numtok-setup"
 wanted := sha256(sha256_file("requirements.lock") + sha256_file("pyproject.toml"))
@@ -6,16 +6,17 @@ stamp_dev := ".venv/.numtok-setup-dev"
 wanted_dev := sha256(wanted + sha256_file("requirements-dev.lock"))
 pip := ".venv/bin/pip --disable-pip-version-check"
 
-# Tests start numtok hundreds of times: without byte code each start would compile it again.
+# Keep byte code: tests start numtok hundreds of times, and would compile it again each time.
 export PYTHONDONTWRITEBYTECODE := ""
 
 # List the recipes.
 default:
     @{{ just_executable() }} --list
 
-# torch comes first, without a hash: given hashes, pip takes the index's build even where a CPU build
-# is configured. The last install adds what the build pins for itself (GPU libraries).
-# Install the locked dependencies and numtok into .venv, if either changed, and compile its kernels.
+# torch is installed first and without a hash. With hashes, pip installs the build of the package
+# index even if a CPU build is configured. The install of numtok adds the GPU libraries that the
+# build of torch requires.
+# Install the locked dependencies and numtok into .venv if they changed, and compile its kernels.
 setup:
     @if [ "$(cat {{ stamp }} 2>/dev/null)" != "{{ wanted }}" ]; then \
         echo "setup: installing the locked dependencies into .venv (a minute, once)" >&2 && \
@@ -27,7 +28,7 @@ setup:
         echo "{{ wanted }}" > {{ stamp }}; \
     fi
 
-# Install what the tests, checks and optional parts need as well, if it changed.
+# Also install the packages of tests, checks and optional parts, if they changed.
 setup-dev: setup
     @if [ "$(cat {{ stamp_dev }} 2>/dev/null)" != "{{ wanted_dev }}" ]; then \
         echo "setup-dev: installing the packages of the tests into .venv (a minute, once)" >&2 && \
@@ -36,14 +37,14 @@ setup-dev: setup
         echo "{{ wanted_dev }}" > {{ stamp_dev }}; \
     fi
 
-# After versions in the locks changed: write the hashes of their files, and docs/LICENSES.md.
+# Write hashes into the lock files and docs/LICENSES.md, after you changed locked versions.
 lock:
     {{ pip }} install --quiet --upgrade --target build/uv uv
     .venv/bin/python .ci/locks.py hashes build/uv/bin/uv
     @{{ just_executable() }} setup-dev
     .venv/bin/python .ci/locks.py licenses
 
-# Compare encodings in a minute: every scheme on the shipped sample, three trained on arithmetic.
+# Compare encodings in a minute: all schemes on the sample data, and three trained on arithmetic.
 demo: setup
     @.venv/bin/numtok demo
 
@@ -61,10 +62,10 @@ lint: setup-dev
 types: setup-dev
     .venv/bin/mypy
 
-# Of a file's tests most run on one worker (worksteal), so that what it sets up is set up once.
+# With worksteal, most tests of a file run on one worker and share its fixtures.
 tests := ".venv/bin/pytest -q -n auto --dist worksteal --durations 10"
 
-# Lint, types and unit tests, while one writes: `just quick -k NAME`, `just quick tests/models`.
+# Lint, types and unit tests during development: `just quick -k NAME`, `just quick tests/models`.
 quick *options: setup-dev lint types
     {{ tests }} -m "not integration and not slow" {{ options }}
 
@@ -72,27 +73,27 @@ quick *options: setup-dev lint types
 test: setup-dev lint types
     {{ tests }}
 
-# Lint, types and all tests, the slow ones too.
+# Lint, types and all tests, including slow ones.
 test-all: setup-dev lint types
     {{ tests }} -m ""
 
-# The tests of a GPU that is there; all others run on the CPU.
+# Run the tests that need a GPU; all other recipes test on the CPU.
 test-gpu: setup-dev
     NUMTOK_TESTS_GPU=1 .venv/bin/pytest -q tests/test_device_hygiene.py -k on_a_gpu
 
-# Test what numtok promises for some minutes, and rewrite docs/RELIABILITY.md: `just trust --help`.
+# Test numtok's guarantees for some minutes, and rewrite docs/RELIABILITY.md: `just trust --help`.
 trust *options: setup-dev
     @.venv/bin/python -m tests.trust {{ options }}
 
-# Fuzz the readers for about a minute; nothing is recorded. Only on Linux, x86-64.
+# Fuzz the file readers for about a minute, without recording results. Only on Linux, x86-64.
 fuzz: setup-dev
     @.venv/bin/python -m tests.trust fuzzing --minutes 0.1 --dry-run
 
-# Write tests/messages.json, all messages that tests see.
+# Write all messages that tests check into tests/messages.json.
 messages: setup-dev
     {{ tests }} --write-messages
 
-# Build the site in build/site; search needs a server: python -m http.server -d build/site.
+# Build the site in build/site. Its search needs a server: python -m http.server -d build/site.
 docs: setup
     @PYTHONPATH=. .venv/bin/python -m docs.site
 
@@ -100,15 +101,15 @@ docs: setup
 docs-update *options: setup
     @PYTHONPATH=. .venv/bin/python -m docs.site --update {{ options }}
 
-# Where UCI's sets are read from; empty: their repository (`just uci=DIR pages`).
+# Folder with a copy of uci_datasets (`just uci=DIR pages`); if empty, sets are downloaded.
 uci := ""
 
-# Build the pages of ERA5 texts, a UCI table and arithmetic in build/pages (minutes).
+# Build example pages of ERA5 texts, a UCI table and arithmetic in build/pages (minutes).
 pages: setup-dev
     @mkdir -p build/pages
     @PATH="$PWD/.venv/bin:$PATH" bash pipelines/pages.sh build/pages {{ uci }}
 
-# Print every benchmark's table, but that of races, which takes three hours.
+# Print the table of every benchmark except races, which take three hours.
 bench: setup-dev
     @for script in $(ls benchmarks/[a-z]*.py | grep -v /race.py); do \
         echo "== $script" && .venv/bin/python "$script" || exit $?; \

@@ -1,15 +1,17 @@
-"""What numtok makes: one artifact of every kind by every route, its REF and its content's digest.
+"""Check that numtok's output does not change: one artifact of every kind by every route.
 
-    python benchmarks/_digests.py > before.tsv             # of the code as it is
+    python benchmarks/_digests.py > before.tsv             # before a change
     python benchmarks/_digests.py --against before.tsv     # after a change that must change nothing
 
-``_digests.tsv`` is a list of one processor: of the code when texts and tables had become one.
+``_digests.tsv`` is the list from one processor, made when the code of texts and tables was merged.
 
-Uses the command line alone, one thread and a fresh store. A line is a command, its exit code and
-what came out of it: the REF and the digest of an artifact, or a digest of what was printed; of a
-command that is refused the code alone. Floats of models, and with them reports, differ between
-kinds of processors and versions of PyTorch, which the first line names: to compare those, run both
-codes on one machine (``PYTHONPATH=former python benchmarks/_digests.py``).
+The script uses only the command line, one thread and a fresh store. A line has a command, its exit
+code and its output: the REF and the digest of an artifact, or a digest of the printed text. A
+rejected command has only the exit code.
+
+Floats in models, and therefore reports, differ between kinds of processors and versions of PyTorch.
+The first line names both. To compare floats, run both versions of the code on one machine
+(``PYTHONPATH=former python benchmarks/_digests.py``).
 """
 
 import argparse
@@ -83,7 +85,7 @@ FIT = "--preset mlp,layers=1,width=16 --epochs 2"
 
 
 def inputs(folder: Path) -> None:
-    """Small files of every form that is read."""
+    """Write small input files of every format."""
     generator = np.random.default_rng(0)
     rows = [
         {
@@ -120,7 +122,7 @@ def inputs(folder: Path) -> None:
 
 
 def weather(path: Path) -> None:
-    """A month of a grid, in a store as ERA5's is."""
+    """Write a month of weather on a grid, in a store like that of ERA5."""
     import xarray as xr
 
     times = np.datetime64("2019-03-01", "h") + np.arange(744)
@@ -141,8 +143,10 @@ def weather(path: Path) -> None:
 
 
 def routes() -> Generator[str, int | None, None]:
-    """Every command line, in an order in which each finds what it needs; it is sent the exit code
-    of each."""
+    """Yield every command line, after the commands whose output it needs.
+
+    The caller sends the exit code of each command.
+    """
     yield from printed()
     yield from data()
     yield from encodings()
@@ -155,14 +159,14 @@ def routes() -> Generator[str, int | None, None]:
 
 
 def printed() -> Iterator[str]:
-    """Of what needs no data."""
+    """Yield commands that need no data."""
     yield "schemes --json"
     for number in ("-60.2", "6.02e23", "0.001", "1302", "0"):
         yield f"explain {number} --json"
 
 
 def data() -> Iterator[str]:
-    """Every task, and what data are like."""
+    """Yield commands for every task, and profiles of data."""
     yield "fetch era5 --from weather.zarr --name field"
     for task, options in TASKS.items():
         rows = "" if task == "nupa" else " --rows 240"
@@ -173,7 +177,7 @@ def data() -> Iterator[str]:
 
 
 def encodings() -> Iterator[str]:
-    """Every scheme, text tokenizer and normaliser, and every form of input."""
+    """Yield commands for every scheme, text tokenizer and normalizer, and every format of input."""
     split = "--split test=0.2,validation=0.1"
     for scheme in SCHEMES:
         yield f"encode --scheme {scheme} arithmetic"
@@ -204,8 +208,11 @@ def encodings() -> Iterator[str]:
 
 
 def models() -> Generator[str, int | None, None]:
-    """Every objective, embedder and head that go together, with the first of some schemes that they
-    go with; every scheme with what it has."""
+    """Yield commands for every combination of objective, embedder and head.
+
+    Each uses the first of several schemes that accepts it. Commands for every scheme with its
+    defaults follow.
+    """
     for objective, embedder, head in product(OBJECTIVES, EMBEDDERS, HEADS):
         for scheme in ("xval", "p1000", "numgpt", "numvalue"):
             task = "comparison" if objective == "classify" else "arithmetic"
@@ -234,7 +241,7 @@ def models() -> Generator[str, int | None, None]:
 
 
 def labels() -> Iterator[str]:
-    """What models say of a text as a whole."""
+    """Yield commands for models that predict a label of a whole text."""
     presets = {"nano": "nano,layers=1,width=16,heads=2", "bigru": "bigru"}
     for scheme, preset in product(("digits", "numgpt", "p1000"), presets):
         name = f"judge-{scheme}-{preset}"
@@ -247,8 +254,8 @@ def labels() -> Iterator[str]:
 
 
 def looks() -> Iterator[str]:
-    """Whatever looks at models and reports."""
-    yield from (probe for probe in PROBES)  # a generator takes the exit code
+    """Yield commands that read models and reports."""
+    yield from (probe for probe in PROBES)  # a generator accepts sent values
     reports = "of-xval-test of-p1000-test"
     yield f"compare {reports} --json"
     yield f"compare {reports} --by operator --metric mae --json"
@@ -267,7 +274,7 @@ def looks() -> Iterator[str]:
 
 
 def tables() -> Iterator[str]:
-    """Every head of a table, and its distributions."""
+    """Yield commands for every head of a table model and its distributions."""
     yield "table rows.csv --target y --split test=0.25,validation=0.15"
     yield "table rows.csv --target y --features a,b --name two"
     for head, normalizer in product(HEADS, ("", "--normalize unit", "--normalize affine")):
@@ -287,7 +294,7 @@ def tables() -> Iterator[str]:
 
 
 def _name(spec: str) -> str:
-    """A spec or options as an artifact's name."""
+    """Return a spec or options as the name of an artifact."""
     return re.sub(r"[^a-z0-9]+", "-", spec.lower()).rstrip("-")
 
 
@@ -311,7 +318,7 @@ metric = ["mse"]
 
 
 def run(command: str, folder: Path) -> tuple[int, bytes]:
-    """The exit code of a command and what it printed, in a fork of this warm process."""
+    """Run a command in a fork of this warm process; return its exit code and what it printed."""
     printed = folder / "printed"
     child = os.fork()
     if child == 0:
@@ -338,7 +345,7 @@ def _be(command: str, folder: Path, printed: Path) -> NoReturn:
 
 
 def outcome(command: str, folder: Path) -> str:
-    """The line of a command."""
+    """Run a command and return its line."""
     code, printed = run(command, folder)
     if code:
         return f"{command}\t{code}"
@@ -360,7 +367,7 @@ def _without_seconds(value: Any) -> Any:
 
 
 def content(folder: Path, ref: str) -> str:
-    """The digest of an artifact's content, from its manifest."""
+    """Return the digest of an artifact's content, from its manifest."""
     name, version = ref.split("@")
     (manifest,) = folder.glob(f"artifacts/*/{name}/{version}/manifest.json")
     digest: str = json.loads(manifest.read_bytes())["content"]
@@ -368,21 +375,21 @@ def content(folder: Path, ref: str) -> str:
 
 
 def machine() -> str:
-    """What floats depend on."""
+    """Return a line with everything that floats depend on."""
     import torch
 
     return f"# torch {torch.__version__}, {torch.backends.cpu.get_cpu_capability()}"
 
 
 def warm() -> None:
-    """Import what commands import, so that a fork need not."""
+    """Import the libraries of the commands, so that forks do not have to."""
     for name in ("torch", "pyarrow.parquet", "numba", "polars", "xarray", "zarr", "rich", "typer"):
         with suppress(ImportError):
             __import__(name)
 
 
 def differing(lines: list[str], former: list[str]) -> list[str]:
-    """What differs, a line each; of another kind of processor REFs alone are compared."""
+    """Return the differences, one per line. For another kind of processor, compare only REFs."""
     floats = lines[0] == former[0]
     before = {line.split("\t")[0]: line.split("\t")[1:] for line in former[1:]}
     found = []
@@ -397,7 +404,7 @@ def differing(lines: list[str], former: list[str]) -> list[str]:
 
 
 def main() -> None:
-    """Print the list, or what differs from a former one; exit 1 if anything does."""
+    """Print the list, or the differences from a former list; exit with 1 if there are any."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--against", type=Path, help="a former list")
     parser.add_argument("--only", default="", help="a regular expression that commands match")

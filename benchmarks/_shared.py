@@ -1,4 +1,4 @@
-"""What benchmarks share: their tables, and the best of several tries."""
+"""Helpers of all benchmarks: tables, and the best time of several tries."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -9,8 +9,8 @@ from rich.table import Table
 
 
 def table(title: str, texts: Sequence[str], figures: Sequence[str], **more: str) -> Table:
-    """An empty table with columns of texts, to the left, and of figures, to the right."""
-    # Lines between columns would leave too little of 80 places for nine of them.
+    """Return an empty table, with columns of text on the left and of numbers on the right."""
+    # Without lines between columns, nine columns of numbers fit into 80 characters.
     made = Table(title=title, box=box.SIMPLE, padding=(0, 1, 0, 0), **more)  # type: ignore[arg-type]
     for heading in texts:
         made.add_column(heading, overflow="fold")
@@ -22,7 +22,7 @@ def table(title: str, texts: Sequence[str], figures: Sequence[str], **more: str)
 def best(
     work: Callable[[], Any], tries: int, clock: Callable[[], float] = time.perf_counter
 ) -> float:
-    """The shortest of some tries, in seconds of a clock."""
+    """Return the shortest of several tries, in seconds of a clock."""
     seconds = []
     for _ in range(tries):
         started = clock()

@@ -1,12 +1,14 @@
-"""What a Ray cluster costs on one machine, and what it costs where one of its nodes dies.
+"""Time of a Ray cluster on one machine compared with local processes, and after a node dies.
 
-Three nodes of one CPU each, bound to 127.0.0.1, with --workers processes at work, beside as many
-local workers: `numtok encode` of --megabytes of arithmetic, and `numtok sweep` of 12 small runs,
-each as a command of its own, with its start and with joining the cluster. Runs take turns, since
-other work may share the machine: `ratio` is the median of ray over local, pair by pair, and its
-least and most stand beside. Then once more on Ray, with one node killed when half the units have a
-receipt, or half the models are there; `same` says whether all files of all runs are the same, but
-for what tells times. Needs `numtok[ray]`; nothing is asserted.
+The cluster has three nodes of one CPU each, bound to 127.0.0.1, with --workers parallel processes.
+Local runs have the same number of workers. The commands are `numtok encode` of --megabytes of
+arithmetic, and `numtok sweep` of 12 small runs; times include start-up and joining the cluster.
+
+Runs alternate, because other work may share the machine. `ratio` is the median of Ray's time
+divided by the local time over pairs; the next columns are the smallest and largest ratio. One more
+run on Ray has a node killed when half of the units have a receipt, or half of the models exist.
+`same` states whether all files of all runs are identical, except for recorded times. Needs
+`numtok[ray]`; nothing is asserted.
 """
 
 import argparse
@@ -49,15 +51,15 @@ seed = [0, 1, 2]
 
 
 class Trial:
-    """A command, and how far it is, by the files of a store."""
+    """A command, and a pattern of files in the store that show its progress."""
 
     def __init__(self, words: list[str], done: str, half: int) -> None:
         self.words = words
-        self._done = done  # a pattern
+        self._done = done  # glob pattern of finished parts
         self._half = half
 
     def seconds(self, store: Path, engine: str, kill: Callable[[], None] | None = None) -> float:
-        """Of one run into an empty store; ``kill`` is called when half of it is done."""
+        """Return the time of a run into an empty store; call ``kill`` when half of it is done."""
         started = time.perf_counter()
         process = subprocess.Popen(
             [
@@ -79,7 +81,7 @@ class Trial:
 
 
 def contents(store: Path) -> dict[str, str]:
-    """The digest of each file of each artifact, by its place in the store."""
+    """Return the digest of each file of each artifact, by its path in the store."""
     return {
         f"{one.kind}/{one.ref}/{file.path}": sha256((one.path / file.path).read_bytes()).hexdigest()
         for one in Store(store).artifacts()
@@ -88,7 +90,7 @@ def contents(store: Path) -> dict[str, str]:
 
 
 class Runs:
-    """Runs of a command into stores of their own, whose content is compared."""
+    """Runs of a command into separate stores, whose content is compared."""
 
     def __init__(self, trial: Trial, folder: Path) -> None:
         self._trial = trial
@@ -97,7 +99,7 @@ class Runs:
         self._made: list[dict[str, str]] = []
 
     def seconds(self, engine: str, kill: Callable[[], None] | None = None) -> float:
-        """Of one more run."""
+        """Run the command once more and return its time."""
         store = self._folder / str(len(self._made))
         seconds = self._trial.seconds(store, engine, kill)
         self._made.append(contents(store))
@@ -106,12 +108,12 @@ class Runs:
 
     @property
     def same(self) -> bool:
-        """Whether all of them made the same."""
+        """True if all runs produced the same content."""
         return all(one == self._made[0] for one in self._made)
 
 
 def arithmetic(folder: Path, megabytes: int) -> list[Path]:
-    """Rows of about that size, in files."""
+    """Generate files with about this many megabytes of rows."""
     store = Store(folder / "data")
     dry = gen.run(
         gen.Config(TASK, samples=100_000, split="train=1", dry_run=True), store, lambda *_: None
@@ -124,7 +126,7 @@ def arithmetic(folder: Path, megabytes: int) -> list[Path]:
 
 
 def cluster() -> Any:
-    """Three nodes of one CPU each."""
+    """Start a cluster of three nodes with one CPU each."""
     from ray.cluster_utils import Cluster
 
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -140,7 +142,7 @@ def cluster() -> Any:
 
 
 def killing(nodes: Any) -> Callable[[], None]:
-    """Ends a node that is not the head, without a word to it."""
+    """Return a function that kills a node other than the head, without a graceful shutdown."""
 
     def kill() -> None:
         nodes.remove_node(nodes.list_all_nodes()[-1], allow_graceful=False)
@@ -149,7 +151,7 @@ def killing(nodes: Any) -> Callable[[], None]:
 
 
 def main() -> None:
-    """Measure what the options ask for and print the table."""
+    """Measure with the given options and print the table."""
     parser = argparse.ArgumentParser(
         description="Measure numtok on a Ray cluster of three nodes on this machine.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
@@ -166,7 +168,7 @@ def main() -> None:
         (folder / "sweep.toml").write_text(SWEEP)
         side = str(options.workers)
         words = ["--scheme", "xval", "--name", "all", "--workers", side, *map(str, inputs)]
-        half = 1 + round(options.megabytes * 1e6 / UNIT / 2)  # with that of the fit
+        half = 1 + round(options.megabytes * 1e6 / UNIT / 2)  # includes the receipt of the fit
         trials = {
             f"encode of {options.megabytes} MB, {len(inputs)} files": Trial(
                 ["encode", *words], "encoded/all/.draft-*/receipts/*", half

@@ -1,15 +1,20 @@
-"""How fast decoder heads draw numbers, and how long a small table takes to fit.
+"""Speed of sampling from decoder heads, and time to fit a small table.
 
     python benchmarks/decoder.py
     python benchmarks/decoder.py --threads 2 --skip-fits
 
-Draws: 128 for each of 1,000 rows, of decoders after a few epochs on a small table, and with random
-weights: what begins alike is worked out once, and of these hardly two numbers do. Beside it plain
-loops, which keep nothing from token to token and ask the scheme about each number in Python, a row
-or a number at a time, timed on a few; and the least time that matrix products of as many operations
-would take, one pass over all tokens of all numbers, at the rate of a large one. Fits: 1,500 rows of
-10 features, the recipe of `numtok train`. The best of some tries by the clock; the tables are
-printed, nothing asserted.
+Sampling: 128 samples for each of 1,000 rows, from decoders after a few epochs on a small table and
+from decoders with random weights. numtok computes each common prefix once; with random weights,
+hardly any two numbers share one.
+
+The table compares this with plain loops, by row or by number. These cache nothing between tokens
+and query the scheme in Python for each number, so only a few rows or numbers are timed. It also has
+a lower limit: the time of one pass over all tokens of all numbers at the speed of a large matrix
+product.
+
+Fits: 1,500 rows of 10 features, with the recipe of `numtok train`.
+
+Times are wall-clock times, the best of several tries. The script prints tables and asserts nothing.
 """
 
 import argparse
@@ -45,7 +50,7 @@ WIDTH = 256  # of the trunk
 
 @torch.no_grad()
 def naive(reader: DecoderReader, parameters: Tensor, count: int) -> NDArray[np.float64]:
-    """float64[n * count]: draws by a loop that begins anew at every token."""
+    """Return samples from a loop that recomputes all tokens at every token, float64[n * count]."""
     n, scheme = len(parameters) * count, reader.scheme
     first = parameters.repeat_interleave(count, dim=0)[:, None]
     tokens = torch.empty((n, 0), dtype=torch.int64)
@@ -55,14 +60,14 @@ def naive(reader: DecoderReader, parameters: Tensor, count: int) -> NDArray[np.f
         for number, prefix in enumerate(tokens.tolist()):
             allowed = scheme.next(tuple(prefix)).allowed.copy()
             if not prefix:
-                allowed[scheme.paper_vocabulary_size + 1 :] = False  # all but zero is no number
+                allowed[scheme.paper_vocabulary_size + 1 :] = False  # NaN and other non-numbers
             scores[number, torch.from_numpy(~allowed)] = -torch.inf
         tokens = torch.cat([tokens, scores.softmax(dim=1).multinomial(1)], dim=1)
     return reader.values(tokens)
 
 
 def small_table() -> tuple[Features, NDArray[np.float64]]:
-    """1,500 rows of 10 features, and a target that depends on two of them."""
+    """Return 1,500 rows of 10 features, and a target that depends on two of them."""
     random = np.random.default_rng(0)
     numbers = random.standard_normal((1500, 10))
     target = numbers[:, 0] ** 2 + numbers[:, 1] + random.standard_normal(1500) / 5
@@ -70,7 +75,7 @@ def small_table() -> tuple[Features, NDArray[np.float64]]:
 
 
 def fitted_to_it(spec: str, recipe: FittingRecipe) -> FittedTable:
-    """A head on that table, fitted until it ends."""
+    """Fit a head on the small table until training stops."""
     head, (columns, target) = table_head(spec), small_table()
     return Preparation.of(
         columns,
@@ -85,7 +90,7 @@ def fitted_to_it(spec: str, recipe: FittingRecipe) -> FittedTable:
 
 
 def drawing(options: argparse.Namespace) -> Table:
-    """Draws beside the plain loop and the limit."""
+    """Return the table of sampling times, with the plain loops and the limit."""
     title = f"{options.draws} draws for each of {options.rows:,} rows, seconds"
     figures = ("drawn", "by rows", "x", "by numbers", "x", "limit", "of it")
     made: Table = table(title, ("head", "weights"), figures)
@@ -122,7 +127,7 @@ def drawing(options: argparse.Namespace) -> Table:
 
 
 def fitting(options: argparse.Namespace) -> Table:
-    """Fits of a small table until they end."""
+    """Return the table of times to fit a small table."""
     title = f"1,500 rows of 10 features, 3 layers of {WIDTH}, at most 300 epochs"
     made: Table = table(title, ("head",), ("seconds", "epochs", "ms an epoch"))
     for spec in options.fitted.split(";"):
@@ -134,7 +139,7 @@ def fitting(options: argparse.Namespace) -> Table:
 
 
 def main() -> None:
-    """Measure what the options ask for and print the tables."""
+    """Measure with the given options and print the tables."""
     parser = argparse.ArgumentParser(description="Measure decoder heads and small fits.")
     parser.add_argument("--rows", type=int, default=1000)
     parser.add_argument("--draws", type=int, default=128)

@@ -1,40 +1,36 @@
-"""How fast `numtok encode` is on one core, and how much memory it takes.
+"""Speed of `numtok encode` on one core, and its memory.
 
-Three inputs, made here from fixed seeds, each JSONL with an `id` and a `text`:
+The script generates three inputs from fixed seeds, as JSONL with `id` and `text`:
 
-- `orbit`: planetary orbits as JSON-like text, in the shape of section 3.3 of the xVal
-  paper (arXiv 2310.02989); every number is a fresh random double whose `repr` has 17
-  significant digits. Numbers are most of the bytes, and none comes twice.
-- `prose`: English-looking prose, words drawn from a Zipf-like distribution; 1 word in 20
-  is a number and every piece of text between two numbers is different, so that nothing
-  is gained by tokenising a distinct piece once.
-- `era5`: real weather data, `numtok/data/sample/era5-uk.jsonl` or a longer extract where it
-  is present, repeated up to the size under new ids. Texts and numbers come again and again.
+- `orbit`: planetary orbits as JSON-like text, as in Section 3.3 of the xVal paper
+  (arXiv 2310.02989). Numbers are most of the bytes. Every number is a new random double whose
+  `repr` has 17 significant digits, so none repeats.
+- `prose`: English-like prose, with words from a Zipf-like distribution. One word in 20 is a
+  number. Every text between two numbers is different, so caching tokenized texts gains nothing.
+- `era5`: real weather data, `numtok/data/sample/era5-uk.jsonl` or a longer extract if it exists,
+  repeated up to the size with new ids. Texts and numbers repeat.
 
-For each input and scheme the whole command, `numtok encode --workers 1` into a fresh
-store beside the input, runs in a process of its own that is pinned to one core, with
-every library held to one thread. Reading the table:
+For each input and scheme, the script runs `numtok encode --workers 1` into a fresh store next to
+the input. The process is pinned to one core, and every library is limited to one thread. Columns:
 
-- `seconds`: wall time from starting the process to its end: imports, reading, encoding,
-  checksums and fsync. Compilation is not in it: a tiny file is encoded before with each
-  scheme, and what that took is printed (with compiled kernels cached, the start-up alone).
-- `CPU s`: seconds of the processor, user and system, of the same runs: compare these on a
-  busy machine.
-- `MB/s`: megabytes (10**6 bytes) of source file a second.
-- `polars MB/s`: `polars.read_ndjson` of the same file on the same core, one thread; only
-  the read is timed, the best of three in one process. `ratio` is MB/s over that: 1.000
-  would be encoding at the speed at which polars merely reads. `first read` is the first
-  of the three, slower because its memory is still to be got from the system, as all of
-  encode's is: of the two, the best is the harder one to come near.
-- `peak MiB`: the largest sum over the process and its descendants, sampled every 20 ms,
-  of the proportional set size (PSS: shared pages are counted once; the caption says so
-  where the system gives only RSS). In a run of its own: reading it holds up the process
-  that is read, which made short runs a fifth slower.
+- `seconds`: wall time of the process: imports, reading, encoding, checksums and fsync. It excludes
+  compilation: a tiny file is encoded first with each scheme. The time for it is printed (only the
+  start-up time if compiled kernels are cached).
+- `CPU s`: user and system CPU time of the same runs; compare these on a busy machine.
+- `MB/s`: megabytes (10**6 bytes) of the source file per second.
+- `polars MB/s`: `polars.read_ndjson` of the same file on the same core with one thread. Only the
+  read is timed, the best of three in one process. `ratio` is `MB/s` divided by it: at 1.000,
+  encoding would be as fast as reading with polars. `first read` is the first of the three. It is
+  slower because the system must still provide the memory, as for encode. The best read is
+  therefore the stricter reference.
+- `peak MiB`: the largest memory of the process and its descendants, sampled every 20 ms, as
+  proportional set size (PSS), which counts shared pages once. The caption says if the system
+  provides only RSS. It is measured in a separate run, because sampling pauses the process and made
+  short runs a fifth slower.
 
-Inputs lie in the page cache when they are read, for both. With --repeat, seconds are the
-median. Start-up is in `seconds`, so small inputs look slow. Needs Linux. The other cores
-are not kept free: on a busy machine repeat, and compare columns of one run only. Nothing
-is asserted.
+Inputs are in the page cache for both. With --repeat, times are medians. Start-up is part of
+`seconds`, so small inputs look slow. Needs Linux. Other cores may be busy: on a busy machine,
+repeat, and compare only columns of one run. Nothing is asserted.
 """
 
 import argparse
@@ -95,7 +91,7 @@ notes = Console(stderr=True, highlight=False)
 
 
 def orbit_texts() -> Iterator[str]:
-    """Parameters of 2 to 4 planets, then their positions at 20 to 40 times."""
+    """Yield parameters of 2 to 4 planets, followed by their positions at 20 to 40 times."""
     rng = np.random.default_rng(1)
     positive, signed = _literals(rng, 0.1), _literals(rng, -4.0)
     planet = "'planet%d': {'m': %s, 'a': %s, 'e': %s}"
@@ -109,11 +105,12 @@ def orbit_texts() -> Iterator[str]:
 
 
 def _literals(rng: np.random.Generator, low: float) -> Iterator[str]:
-    """``repr`` of doubles in [low, 4) away from zero, where it has 17 significant digits."""
+    """Yield the ``repr`` of doubles from ``low`` to 4, except close to zero, with 17 significant
+    digits."""
     while True:
         values = rng.uniform(low, 4.0, 100_000)
         values = values[np.abs(values) >= 0.1]
-        # 17 digits and a point; "0." before them below 1; a sign.
+        # 17 digits and a point, plus "0." before them below 1, plus a sign.
         lengths = 18 + (np.abs(values) < 1) + (values < 0)
         for literal, length in zip(map(repr, values.tolist()), lengths.tolist(), strict=True):
             if len(literal) == length:
@@ -139,7 +136,7 @@ PLAIN, FULL_STOP = 0, 2
 
 
 def prose_texts() -> Iterator[str]:
-    """Rows of some 8 to 24 numbers with 11 to 26 words before each, in sentences."""
+    """Yield rows of about 8 to 24 numbers, in sentences, with 11 to 26 words before each number."""
     rng = np.random.default_rng(2)
     words = [*FUNCTION_WORDS.split(), *_pronounceable(rng, 6000)]
     forms = np.array(
@@ -155,13 +152,14 @@ def prose_texts() -> Iterator[str]:
 def _prose(
     rng: np.random.Generator, forms: npt.NDArray[np.object_], cumulated: npt.NDArray[np.float64]
 ) -> Iterator[str]:
-    """About 3,000 rows at once. ``forms``: by word, capital or not, and punctuation."""
-    tail = 14  # words of a row after its last number: a piece long enough to be unlike any other
-    firsts = np.cumsum(rng.integers(8, 25, 3_000))  # of each row, which unit "words number" begins
+    """Yield about 3,000 rows. ``forms`` has the forms of each word, by capitalization and
+    punctuation."""
+    tail = 14  # words after the last number of a row: long enough to be unique
+    firsts = np.cumsum(rng.integers(8, 25, 3_000))  # first unit "words number" of each row
     units = int(firsts[-1]) + 1
     gaps = rng.integers(11, 27, units)
     gaps[firsts] += tail
-    at = np.cumsum(gaps + 1) - 1  # where the numbers are
+    at = np.cumsum(gaps + 1) - 1  # positions of the numbers
     bounds = np.concatenate([[0], at[firsts - 1] + 1 + tail])
     count = int(bounds[-1])
     at = at[at < count]
@@ -182,7 +180,7 @@ def _prose(
 
 
 def _prose_numbers(rng: np.random.Generator, count: int) -> list[str]:
-    """Years, counts, decimals and percentages, each with the space that follows."""
+    """Return years, counts, decimals and percentages, each followed by a space."""
     kinds = rng.integers(0, 5, count).tolist()
     sizes = np.exp(rng.uniform(0, 9, count)).tolist()
     years = rng.integers(1800, 2030, count).tolist()
@@ -193,11 +191,11 @@ def _prose_numbers(rng: np.random.Generator, count: int) -> list[str]:
 
 
 def _pronounceable(rng: np.random.Generator, count: int) -> list[str]:
-    """Distinct made-up words of one to three syllables, short ones first."""
+    """Return distinct invented words of one to three syllables, short ones first."""
     onsets, nuclei, known = ONSETS.split(), NUCLEI.split(), set(FUNCTION_WORDS.split())
     words: dict[str, None] = {}
     while len(words) < count:
-        # Common words are short: the syllables allowed grow with the rank.
+        # Common words are short: the maximum number of syllables grows with the rank.
         syllables = int(rng.integers(1, 2 + min(2, 3 * len(words) // count)))
         stem = "".join(rng.choice(onsets) + rng.choice(nuclei) for _ in range(syllables))
         word = stem + rng.choice(CODAS) + (rng.choice(ENDINGS) if syllables > 1 else "")
@@ -207,7 +205,7 @@ def _pronounceable(rng: np.random.Generator, count: int) -> list[str]:
 
 
 def era5_texts() -> Iterator[str]:
-    """The texts of the first sample that exists, again and again."""
+    """Yield the texts of the first sample that exists, repeatedly."""
     sample = next(path for path in SAMPLES if path.exists())
     texts = [json.dumps(json.loads(line)["text"])[1:-1] for line in sample.open(encoding="utf-8")]
     notes.print(f"era5: {len(texts)} rows of {sample.name}, repeated")
@@ -223,14 +221,14 @@ KINDS: dict[str, Callable[[], Iterator[str]]] = {
 
 
 def write_input(path: Path, texts: Iterator[str], size: float) -> None:
-    """Write rows until the file has ``size`` bytes or just over, and force them to disk."""
+    """Write rows until the file has at least ``size`` bytes, and force them to disk."""
     with path.open("wb") as file:
         for row, text in enumerate(texts):
             file.write(f'{{"id": {row}, "text": "{text}"}}\n'.encode())
             if file.tell() >= size:
                 break
         file.flush()
-        os.fsync(file.fileno())  # so that writing it back does not fall into a timing
+        os.fsync(file.fileno())  # so that writing back does not disturb a measurement
 
 
 # --- measuring ----------------------------------------------------------------------
@@ -238,7 +236,8 @@ def write_input(path: Path, texts: Iterator[str], size: float) -> None:
 
 @dataclass(frozen=True)
 class Run:
-    """What one process did: wall and CPU seconds, peak bytes of its tree if sampled, its output."""
+    """Results of a process: wall and CPU seconds, peak bytes of its tree if sampled, and its
+    output."""
 
     seconds: float
     cpu: float
@@ -248,7 +247,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Result:
-    """One line of the table."""
+    """A row of the table."""
 
     kind: str
     scheme: str
@@ -263,9 +262,9 @@ class Result:
 
 
 def run(arguments: list[str], *cores: int, sampling_seconds: float | None = None) -> Run:
-    """Run Python with ``arguments`` on ``cores`` alone; sample its memory if asked to.
+    """Run Python with ``arguments`` only on ``cores``, and sample its memory at the given interval.
 
-    Raises SystemExit, with what the process printed, if it fails.
+    Raises SystemExit with the printed text if it fails.
     """
     environment = {k: v for k, v in os.environ.items() if not k.startswith("NUMTOK_")}
     environment |= {"PYTHONPATH": str(ROOT), **ONE_THREAD}
@@ -275,7 +274,7 @@ def run(arguments: list[str], *cores: int, sampling_seconds: float | None = None
         started = time.perf_counter()
         process = subprocess.Popen(
             [sys.executable, *arguments],
-            cwd=DATA,  # no numtok.toml there changes a setting
+            cwd=DATA,  # no numtok.toml in this folder changes a setting
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -284,7 +283,7 @@ def run(arguments: list[str], *cores: int, sampling_seconds: float | None = None
         )
         ended = os.pidfd_open(process.pid)
         try:
-            # Waiting for the end itself: subprocess looks only every 50 ms.
+            # Wait for the end with a file descriptor, because subprocess polls only every 50 ms.
             while not select.select([ended], [], [], sampling_seconds)[0]:
                 peak = max(peak, memory(process.pid))
             seconds = time.perf_counter() - started
@@ -300,13 +299,15 @@ def run(arguments: list[str], *cores: int, sampling_seconds: float | None = None
 
 
 def _cpu_of_children() -> float:
-    """CPU seconds of all processes that ended, which other work on the machine changes little."""
+    """Return the CPU seconds of all ended child processes, which other work on the machine hardly
+    changes.
+    """
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def memory(root: int) -> int:
-    """Bytes of a process and those that descend from it; none of what has ended."""
+    """Return the bytes of a process and its running descendants."""
     total = 0
     with suppress(psutil.NoSuchProcess):
         whole = psutil.Process(root)
@@ -325,14 +326,14 @@ except (psutil.AccessDenied, AttributeError):
 def encode(
     source: Path, scheme: str, store: Path, *cores: int, sampling_seconds: float | None = None
 ) -> Run:
-    """Encode ``source`` into ``store``, emptied before, with a worker a core."""
+    """Encode ``source`` into ``store``, which is emptied first, with one worker per core."""
     shutil.rmtree(store, ignore_errors=True)
     options = ["--store", str(store), "encode", "--scheme", scheme, "--workers", str(len(cores))]
     return run(["-c", NUMTOK, *options, str(source)], *cores, sampling_seconds=sampling_seconds)
 
 
 def warm_up(schemes: list[str], kinds: list[str], core: int) -> dict[str, float]:
-    """Encode a few rows of every kind with every scheme; the seconds that each took."""
+    """Encode a few rows of every kind with every scheme; return the seconds per scheme."""
     tiny = DATA / "encode-tiny.jsonl"
     write_input(tiny, (text for kind in kinds for text in islice(KINDS[kind](), 10)), float("inf"))
     store = DATA / "encode-tiny-store"
@@ -343,7 +344,7 @@ def warm_up(schemes: list[str], kinds: list[str], core: int) -> dict[str, float]
 
 
 def measure(kind: str, options: argparse.Namespace, core: int) -> Iterator[Result]:
-    """Make the input of ``kind``, read it with polars, encode it with each scheme."""
+    """Generate the input of ``kind``, read it with polars, and encode it with each scheme."""
     source = DATA / f"encode-{kind}.jsonl"
     started = time.perf_counter()
     write_input(source, KINDS[kind](), options.megabytes * 1e6)
@@ -372,7 +373,7 @@ def measure(kind: str, options: argparse.Namespace, core: int) -> Iterator[Resul
 
 
 def parse() -> argparse.Namespace:
-    """The options; a mistake in them ends with a usage message."""
+    """Return the options; invalid ones end the script with a usage message."""
     parser = argparse.ArgumentParser(
         description="Measure numtok encode on one core.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
@@ -394,7 +395,7 @@ def parse() -> argparse.Namespace:
 
 
 def table_of(results: list[Result], warm: dict[str, float]) -> Table:
-    """The results as a table."""
+    """Return the table of the results."""
     taken = ", ".join(f"{scheme} {seconds:.1f} s" for scheme, seconds in warm.items())
     made: Table = table(
         "numtok encode --workers 1, one core",
@@ -412,7 +413,7 @@ def table_of(results: list[Result], warm: dict[str, float]) -> Table:
 
 
 def main() -> None:
-    """Measure what the options ask for, print the table, write the JSON."""
+    """Measure with the given options, print the table and write the JSON."""
     options = parse()
     DATA.mkdir(exist_ok=True)
     *others, core = sorted(os.sched_getaffinity(0))

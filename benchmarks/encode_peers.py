@@ -1,26 +1,25 @@
-"""What `numtok encode` could at best reach, and what others reach, on the same bytes and core.
+"""Lower limits for the time of `numtok encode`, and other tools, on the same bytes and core.
 
     python benchmarks/encode_peers.py
 
-The inputs are those of `encode.py`. Three tables, all of one run, one core, one thread:
+The inputs are those of `encode.py`. One run, on one core and one thread, measures:
 
-- *parts*: the work that no encoder of this format can avoid, each part alone: reading
-  the file (and with sha256), JSON with msgspec into typed rows, finding and reading the
-  numbers in the texts, writing numtok's own result as Parquet with checksums (zstd as
-  encode does it, lz4 beside). `sum` is the speed of doing these one after the other.
-  `needed` is the part of the command's CPU time, start-up included, that sha256 of input and
-  output, JSON and Parquet alone account for.
-- *xVal's method*, rebuilt from its description (Golkar et al. 2023, Section 2; facts of its
-  public code): spaces stripped, a regular expression finds numbers, commas between adjacent
-  numbers go, a Hugging Face tokenizer gives ids; for p1000 each number is written as three
-  tokens by `{:+.2e}`, for xval it is `[NUM]` and a float16 beside it. In xVal's own run on
-  such orbits: 4.3 MB/s for p1000 and 9.1 for xval.
-- *tokenizers*: byte-level BPE of Hugging Face `tokenizers`, 8,000 tokens, trained on the
-  first megabytes; beside it numtok with `--text-tokenizer bpe:8000`, which calls the same
-  library for the pieces between the numbers.
+- *parts*: the necessary work of any encoder for this format, each part separately. The parts are
+  reading the file, sha256, JSON with msgspec into typed rows, finding and reading the numbers in
+  the texts, and writing numtok's result as Parquet with checksums. Parquet uses zstd, as encode
+  does, or lz4. `parts: ...` is the speed of several parts in sequence. `needed` is the CPU time of
+  sha256 of input and output, JSON and Parquet, compared with that of the whole command.
+- *xVal's method*, reimplemented from its description (Golkar et al. 2023, Section 2; facts of its
+  public code). It removes spaces, finds numbers with a regular expression, removes commas
+  between adjacent numbers, and applies a Hugging Face tokenizer. For p1000, `{:+.2e}` turns each
+  number into three tokens. For xval, a number is `[NUM]` and a float16 next to it. xVal's own run
+  on such orbits reached 4.3 MB/s for p1000 and 9.1 for xval.
+- *tokenizers*: byte-level BPE of Hugging Face `tokenizers`, with 8,000 tokens, trained on the first
+  megabytes. Next to it is numtok with `--text-tokenizer bpe:8000`, which uses the same library for
+  the text between numbers.
 
-MB/s are of the source file. `numtok` is the time that the command itself takes down (from
-before the first byte to the published artifact, fsync in it); `whole` has its start-up too.
+MB/s refer to the source file. `numtok` uses the time that the command records, from before the
+first byte to the published artifact, including fsync. `whole` also includes its start-up.
 """
 
 import argparse
@@ -57,18 +56,18 @@ from numtok.row import Row  # noqa: E402
 
 BLOCK = 2 << 20
 XVAL_NUMBER = re.compile(r"(?<!\')-?\d+(\.\d+)?([eE][-+]?\d+)?(?!\'|\d)")
-TRAINED_ON = 8_000_000  # characters, of the BPE
+TRAINED_ON = 8_000_000  # characters for the BPE
 
 
 def lines_of(path: Path) -> Iterator[bytes]:
-    """Blocks of whole lines."""
+    """Yield blocks of whole lines."""
     with path.open("rb") as file:
         while block := file.read(BLOCK):
             yield block + file.readline()
 
 
 def seconds(work: Callable[[], Any]) -> float:
-    """CPU seconds, the best of two: files are in the cache for both."""
+    """Return CPU seconds, the best of two tries; files are cached for both."""
     return float(best(work, 2, time.process_time))
 
 
@@ -76,7 +75,7 @@ def seconds(work: Callable[[], Any]) -> float:
 
 
 def parts(path: Path, store: Path) -> dict[str, float]:
-    """Seconds of each part."""
+    """Return the seconds of each part."""
     decoder = msgspec.json.Decoder(Row)
     blocks = list(lines_of(path))
     texts = [Texts.of(strings([row.text for row in decoder.decode_lines(b)])) for b in blocks]
@@ -95,7 +94,7 @@ def parts(path: Path, store: Path) -> dict[str, float]:
         level = {"compression_level": 1} if compression == "zstd" else {}
         for shard in shards:
             with pq.ParquetWriter(
-                pa.MockOutputStream(),  # takes everything and keeps nothing
+                pa.MockOutputStream(),  # discards everything
                 shard.schema,
                 compression=compression,
                 use_dictionary=False,
@@ -128,7 +127,7 @@ def parts(path: Path, store: Path) -> dict[str, float]:
 
 
 def xval_method(texts: list[str], scheme: str) -> None:
-    """Ids of every text, and for xval the values beside them."""
+    """Compute the ids of every text, and for xval the values next to them."""
     tokens = [f"+{m / 100:.2f}"[1:] for m in range(100, 1000)]
     numbers = ["+", "-", *tokens, *(f"e{k:+03d}" for k in range(-12, 13))]
     structure = ["]],[[", "]]]", "[[[", "],[", "]]", "[[", "{", "}", "[", "]", ",", ":", "'"]
@@ -159,7 +158,7 @@ def xval_method(texts: list[str], scheme: str) -> None:
 
 
 def bpe_alone(texts: list[str]) -> Callable[[], Any]:
-    """Byte-level BPE of whole texts."""
+    """Return a function that applies byte-level BPE to whole texts."""
     sample, size = [], 0
     for text in texts:
         sample.append(text)
@@ -181,7 +180,7 @@ def bpe_alone(texts: list[str]) -> Callable[[], Any]:
 
 
 def numtok(path: Path, core: int, *options: str) -> tuple[float, bench.Run, Path]:
-    """Seconds that the command takes down, its process, and its store."""
+    """Return the seconds that the command records, its process, and its store."""
     store = bench.DATA / "peers-store"
     shutil.rmtree(store, ignore_errors=True)
     words = ["--store", str(store), "encode", "--workers", "1", *options, str(path)]
@@ -191,7 +190,7 @@ def numtok(path: Path, core: int, *options: str) -> tuple[float, bench.Run, Path
 
 
 def main() -> None:
-    """Measure what the options ask for and print the tables."""
+    """Measure with the given options and print the table."""
     parser = argparse.ArgumentParser(description="Measure encode beside its parts and its peers.")
     parser.add_argument("--megabytes", type=float, default=100)
     parser.add_argument("--kinds", default=",".join(bench.KINDS), help="inputs, with commas")

@@ -1,28 +1,31 @@
-"""How fast eval predicts numbers, beside one pass a token and beside plain batches.
+"""Speed of predicting numbers with eval, compared with simpler implementations.
 
     python benchmarks/eval.py
 
-A `nano` model of random weights is asked for the targets of two sets of rows: *arithmetic*,
-rows of one length, and *mixed*, where half of the rows are lists of natural lengths (a few
-numbers to a hundred) with every fourth number asked for. Up to five ways, each in a process of its
-own:
+A `nano` model with random weights predicts the targets of two sets of rows. *arithmetic* has rows
+of one length. In *mixed*, half of the rows are lists of varying length (a few numbers to a
+hundred), and every fourth number is a target. There are up to five methods, each in a separate
+process:
 
-- `eval`: `Predictor.run` of numtok, whole: numbers, densities, CRPS, quantiles;
-- `reading`: the same without densities, CRPS and quantiles, which no other way here works out;
-- `plain`: rows in their order, --batch at a time, padded to the longest; logits of the whole
-  vocabulary at all places; from left to right no cache, so a pass for each further token, until
-  all numbers of a batch have ended; a causal row is there once for each of its targets, and
-  only the first --plain rows are read;
-- `cached`, from left to right: as one writes it with a cache. The text before each number is a
-  prompt of its own; prompts of like length, --batch at a time, padded on the left; a pass over
-  them, then one over each further token, whose keys and values are put behind those before by
-  `torch.cat`, until all numbers of a batch have ended; logits of the last place alone;
-- `naive`: one pass for each token of each number, one number at a time; some of the numbers.
+- `eval`: `Predictor.run` of numtok, with numbers, densities, CRPS and quantiles.
+- `reading`: the same without densities, CRPS and quantiles, which no other method computes.
+- `plain`: rows in their order, --batch at a time, padded to the longest, with logits of the whole
+  vocabulary at all positions. Causal models have no cache: each further token takes a pass, until
+  all numbers of a batch have ended. They have a copy of a row for each of its targets, and use only
+  the first --plain rows.
+- `cached` (causal models): a simple cache. The text before each number is a separate prompt.
+  Prompts of similar length, --batch at a time, are padded on the left. One pass over them is
+  followed by one per further token, until all numbers of a batch have ended. `torch.cat` appends
+  keys and values, and only the last position has logits.
+- `naive`: one pass per token of each number, one number at a time, for some of the numbers.
 
-All read greedily and by the grammar. `same` is the share of numbers that the ways written here
-read as eval does: near 1, since ties of logits within the last bits go either way. Numbers a second
-of one core (CPU seconds, one thread), so that other work on the machine matters less; MiB are what
-a way took at its peak, beyond model and data. Nothing is asserted; compare columns of one run only.
+All methods decode greedily with the scheme's grammar. `same` is the fraction of numbers that the
+simpler implementations predict as eval does. It is close to 1, because rounding can change the
+order of nearly equal logits.
+
+Speeds are numbers per second of one core (CPU seconds, one thread), which other work on the machine
+affects less. MiB are the peak memory of a method beyond model and data. Nothing is asserted;
+compare only columns of one run.
 """
 
 import argparse
@@ -86,7 +89,7 @@ WORDS = ("depth", "at", "and", "then", "mean of the last", "rises to", "was", "o
 
 @dataclass(frozen=True)
 class Job:
-    """One way of one model on one set of rows."""
+    """A method for one model and one set of rows."""
 
     store: Path
     data: str
@@ -94,12 +97,12 @@ class Job:
     objective: str
     way: str
     batch: int
-    plain: int  # rows of the plain way, if causal
-    few: int  # numbers of the naive way
+    plain: int  # rows of the method plain, if causal
+    few: int  # numbers of the method naive
 
 
 class Measured(NamedTuple):
-    """``literals`` by place among the numbers asked for."""
+    """Measurements of a method; ``literals`` has the predictions by index of the target."""
 
     numbers: int
     seconds: float
@@ -111,7 +114,8 @@ class Measured(NamedTuple):
 
 
 def mixed(rows: int) -> list[str]:
-    """Lists of natural lengths as lines of JSONL, every fourth number and the last asked for."""
+    """Return lists of varying length as lines of JSONL. Every fourth number and the last are
+    targets."""
     random = np.random.default_rng(0)
     lines = []
     for row in range(rows):
@@ -128,7 +132,7 @@ def mixed(rows: int) -> list[str]:
 
 
 def prepare(store: Store, rows: int) -> dict[str, tuple[str, ...]]:
-    """The inputs of each set of rows."""
+    """Return the inputs of each set of rows."""
     made = gen(GenConfig(TASK, samples=rows), store, quiet).artifact
     assert made is not None
     path = store.root / "mixed.jsonl"
@@ -140,14 +144,14 @@ def prepare(store: Store, rows: int) -> dict[str, tuple[str, ...]]:
 
 
 def quiet(*_: object) -> None:
-    """Progress and notes that nobody looks at."""
+    """Discard progress and notes."""
 
 
 # --- the ways ----------------------------------------------------------------------------------
 
 
 class Plain:
-    """Reads numbers of a batch by whole passes, with the scheme's own word on what may follow."""
+    """Predicts the numbers of a batch with full passes; the scheme sets the allowed tokens."""
 
     def __init__(self, model: Model, codec: Codec, longest: int) -> None:
         self.model, self.codec, self.longest = model, codec, longest
@@ -155,7 +159,7 @@ class Plain:
 
     @torch.no_grad()
     def read(self, batch: Batch, chosen: NDArray[np.bool_]) -> list[str]:
-        """The literals of the chosen numbers."""
+        """Return the literals of the chosen numbers."""
         rows, starts = batch.number_row[chosen], batch.number_start[chosen]
         if not self.model.objective.causal:
             lengths = batch.number_length[chosen]
@@ -193,10 +197,10 @@ class Plain:
         return self._literals(paths, first, np.arange(len(rows)), starts)
 
     def read_slowly(self, batch: Batch, chosen: NDArray[np.bool_]) -> list[str]:
-        """The one number that is asked for, of a batch of one row, by a pass for each token."""
+        """Return the single chosen number of a batch of one row, with one pass per token."""
         if not self.model.objective.causal:
             for _ in range(int(batch.number_length[chosen][0]) - 1):
-                self.read(batch, chosen)  # what was read for one token is not kept for the next
+                self.read(batch, chosen)  # nothing is cached between tokens
         return self.read(batch, chosen)
 
     def _hidden(self, example: TrainingBatch) -> torch.Tensor:
@@ -206,7 +210,7 @@ class Plain:
     def _longer(
         self, path: tuple[int, ...], scores: NDArray[np.float32]
     ) -> tuple[tuple[int, ...], bool]:
-        """With the next token, and whether it goes on."""
+        """Return the path with the next token, and whether the number continues."""
         allowed, may_end, _ = self.next(path)
         every = np.full(len(scores), may_end)
         first, end = self.codec.number_first, self.codec.text_first
@@ -236,12 +240,13 @@ class Plain:
 
 
 class Cached(Plain):
-    """Reads numbers of a causal model with a cache that grows by ``torch.cat``."""
+    """Predicts the numbers of a causal model with a cache that grows by ``torch.cat``."""
 
     @torch.no_grad()
     def read(self, batch: Batch, chosen: NDArray[np.bool_]) -> list[str]:
-        """The literals of the chosen numbers, one of each row: a row is its prompt."""
-        before = batch.number_start[chosen] + 1  # tokens of each prompt, [END] the first
+        """Return the literals of the chosen numbers, one per row, with the text before it as
+        prompt."""
+        before = batch.number_start[chosen] + 1  # tokens of each prompt, with [END] first
         rows, longest = len(before), int(before.max())
         at = np.arange(longest) - (longest - before)[:, None]
         tokens, values = (
@@ -250,7 +255,7 @@ class Cached(Plain):
         )
         real, last = torch.from_numpy(at >= 0), torch.from_numpy(before - 1)[:, None]
         mask = torch.ones(longest, longest, dtype=torch.bool).tril() & real[:, None]
-        mask |= torch.eye(longest, dtype=torch.bool)  # a pad sees itself: nothing would be NaN
+        mask |= torch.eye(longest, dtype=torch.bool)  # padding attends to itself, which avoids NaN
         places = torch.from_numpy(at).clamp(min=0)
         past: Past = []
         paths: list[tuple[int, ...]] = [()] * rows
@@ -284,7 +289,8 @@ class Cached(Plain):
         mask_BLT: torch.Tensor,
         past: Past,
     ) -> tuple[torch.Tensor, Past]:
-        """The state [B, 1, D] at the last place; keys and values of each block, grown."""
+        """Return the state [B, 1, D] at the last position, and the extended keys and values of each
+        block."""
         trunk, grown = cast(Transformer, self.model.trunk), []
         x_BLD = self.model.embedder(tokens_BL, values_BL) + trunk.positions[places_BL]
         blocks: Any = trunk.blocks
@@ -303,7 +309,7 @@ class Cached(Plain):
 
 
 def seen(tokens: NDArray[np.int64], values: NDArray[np.float32]) -> TrainingBatch:
-    """Rows of which everything is looked at."""
+    """Return an example in which nothing is masked or predicted."""
     none = np.zeros(0, np.int64)
     real = np.ones(tokens.shape, np.bool_)
     return TrainingBatch(
@@ -318,19 +324,19 @@ def seen(tokens: NDArray[np.int64], values: NDArray[np.float32]) -> TrainingBatc
 
 
 def by_hand(job: Job, predictor: Predictor) -> tuple[list[int], list[str]]:
-    """Places among the numbers asked for, and what is read there, one of the other ways."""
+    """Predict with the methods plain and naive; return indices of targets and their literals."""
     plain = Plain(predictor.loaded.model, predictor.loaded.codec, predictor.longest)
     asked, queries = predictor.asked, np.unique(predictor.asked.queries)
     slow = job.way == "naive"
     places = np.arange(len(asked.numbers))
-    if slow:  # some of the numbers, spread over all rows
+    if slow:  # some of the numbers, from all rows
         places = places[:: max(1, len(places) // job.few)]
         parts = [places[k : k + 1] for k in range(len(places))]
     else:
         parts = np.split(places, np.searchsorted(asked.queries, queries[job.batch :: job.batch]))
     literals: list[str] = []
     for part in parts:
-        # A masked row hides all that is asked for in it, whichever of these is read.
+        # All targets of a row are masked, even if only some of them are predicted.
         of = np.unique(asked.queries[part])
         batch = predictor.batches.of(asked.rows[of])
         hidden = np.isin(asked.queries, of)
@@ -342,7 +348,7 @@ def by_hand(job: Job, predictor: Predictor) -> tuple[list[int], list[str]]:
 
 
 def by_prompts(job: Job, predictor: Predictor) -> tuple[list[int], list[str]]:
-    """As :func:`by_hand`, each number after a prompt of its own, those of like length together."""
+    """Predict like :func:`by_hand`, with a prompt per number, grouped by similar length."""
     cached = Cached(predictor.loaded.model, predictor.loaded.codec, predictor.longest)
     asked = predictor.asked
     places = np.argsort(predictor.samples.number_start[asked.numbers], kind="stable")
@@ -354,12 +360,12 @@ def by_prompts(job: Job, predictor: Predictor) -> tuple[list[int], list[str]]:
 
 
 def without_score(steps: DecodingStates, tokens: NDArray[np.int64]) -> NDArray[np.float64]:
-    """NaN in place of each number's probability."""
+    """Return NaN instead of the probability of each number."""
     return np.full(len(tokens), np.nan)
 
 
 def measure(job: Job) -> Measured:
-    """Run one way, in a process of its own."""
+    """Run one method in its own process."""
     torch.set_num_threads(1)
     store = Store(job.store)
     encoded = store.resolve(f"{job.data}-{job.scheme}", kinds={"encoded"})
@@ -378,7 +384,7 @@ def measure(job: Job) -> Measured:
     with torch.no_grad():
         model.get_parameter("token_head.weight").mul_(10)  # so that few logits are nearly equal
         if causal and codec.scheme.tokens_per_number is None:
-            # Numbers of some six tokens, as written ones have: without training most never end.
+            # Give numbers about six tokens, as in real text: without training, most never end.
             cast(Transformer, model.trunk).norm.bias[0] = 1.0
             model.get_parameter("token_head.weight")[codec.text_first :, 0] += 0.8
     trained = Trained(
@@ -400,7 +406,7 @@ def measure(job: Job) -> Measured:
         if job.way in BY_HAND:
             return (by_prompts if job.way == "cached" else by_hand)(job, predictor)
         if job.way == "reading":
-            # Both are frozen.
+            # Both objects are frozen.
             object.__setattr__(predictor.raw, "distributions", lambda *_: iter(()))
             object.__setattr__(predictor.reader, "score", without_score)
         literals = predictor.run(quiet, quiet).literals.tolist()
@@ -408,7 +414,7 @@ def measure(job: Job) -> Measured:
 
     some = samples.sample(job.plain if causal and job.way == "plain" else None)
     run(Predictor(loaded, some.sample(4), options))
-    predictor = Predictor(loaded, some, options)  # lists the numbers of the scheme, once
+    predictor = Predictor(loaded, some, options)  # lists the numbers of the scheme once
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.process_time()
     places, literals = run(predictor)
@@ -421,7 +427,7 @@ def measure(job: Job) -> Measured:
 
 
 def main() -> None:
-    """Measure what the options ask for and print the table."""
+    """Measure with the given options and print the table."""
     parser = argparse.ArgumentParser(
         description="Measure how fast eval predicts numbers.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
@@ -459,7 +465,7 @@ def main() -> None:
 
 
 def figures(found: dict[str, Measured]) -> list[str]:
-    """One line of the table: speeds, ratios, memory, agreement."""
+    """Return a row of the table: speeds, ratios, memory and agreement."""
     speed = {way: one.numbers / one.seconds for way, one in found.items()}
     ratio = {way: f"{speed['reading'] / speed[way]:.2f}" for way in BY_HAND if way in found}
     pairs = [
@@ -477,14 +483,14 @@ def figures(found: dict[str, Measured]) -> list[str]:
 
 
 def same(one: str | None, other: str) -> bool:
-    """Equal literals, or values equal but for the last bits of a float32."""
+    """Return whether literals are equal, up to the last bits of a float32."""
     if one is None or one == other:
         return one == other or not np.isfinite(value(other))
     return abs(value(one) - value(other)) <= 1e-4 * (1 + abs(value(one)))
 
 
 def value(literal: str) -> float:
-    """NaN for what is no number."""
+    """Return the value of a literal; NaN if it is not a number."""
     try:
         return float(literal)
     except ValueError:

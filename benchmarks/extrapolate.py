@@ -1,13 +1,14 @@
-"""What so many terabytes would take, from what was measured on one machine of two cores.
+"""Estimated costs of many terabytes, from measurements on one machine with two cores.
 
     python benchmarks/extrapolate.py --terabytes 10 --workers 1000 --gpus 1000
 
-Costs are those of ``_costs.tsv``, in seconds of one core; each is multiplied by the size, and what
-workers share is divided by their number. Nothing of that was run: it says where the end comes
-first, and is no promise that a thousand workers do a thousand times as much. Of GPUs not even the
-costs were measured: a step is counted, six operations a parameter and token, and the share of
-``--rate`` that is reached is an assumption, by default what training reaches of a CPU's matrix
-products.
+Costs are those of ``_costs.tsv``, in seconds of one core. They are multiplied by the size, and work
+that workers share is divided by their number. None of this was run. The table shows which cost is
+the first limit; it does not promise that a thousand workers are a thousand times as fast.
+
+Costs on GPUs are not measured. A training step is counted as six operations per parameter and
+token. The fraction of ``--rate`` that it reaches is an assumption. The default is the fraction that
+training reaches of a CPU's matrix products.
 """
 
 import argparse
@@ -18,18 +19,18 @@ from pathlib import Path
 from _shared import table  # type: ignore[import-not-found]
 from rich.console import Console
 
-UNIT = (64 << 20) / 1e9  # GB of input in a shard, of one split
+UNIT = (64 << 20) / 1e9  # GB of input per shard of one split
 TOKENS, NUMBERS = (
     0.185e9,
     0.0443e9,
-)  # of p1000 in a GB of orbit-like JSON (docs/results/performance.md)
+)  # for p1000, per GB of orbit-like JSON (docs/results/performance.md)
 COSTS = Path(__file__).with_name("_costs.tsv")
-_OF_A_PARAMETER = 3 * 4  # bytes: itself and two moments
-_OF_A_NUMBER = 8 + 4 + 4 + 4  # bytes: it, where it begins, how long it is, its channel
+_OF_A_PARAMETER = 3 * 4  # bytes: the parameter and two moments
+_OF_A_NUMBER = 8 + 4 + 4 + 4  # bytes: the number, its start, its length and its channel
 
 
 def data_costs(gigabytes: float, workers: int) -> Iterator[tuple[str, ...]]:
-    """What, by whom, seconds as measured, a GB or a shard, and hours for all of it."""
+    """Yield rows of work, workers, measured seconds, unit (GB or shard), and hours for all data."""
     with COSTS.open(encoding="utf-8") as file:
         for row in csv.DictReader(file, delimiter="\t"):
             count = gigabytes / UNIT if row["unit"] == "shard" else gigabytes
@@ -39,7 +40,7 @@ def data_costs(gigabytes: float, workers: int) -> Iterator[tuple[str, ...]]:
 
 
 def learning(gigabytes: float, asked: argparse.Namespace) -> Iterator[tuple[str, str]]:
-    """What one pass of training over all of it is, and what it needs."""
+    """Yield the size of one training pass over all data, and its requirements."""
     tokens = TOKENS * gigabytes
     operations = 6 * asked.parameters * tokens
     hours = operations / (asked.gpus * asked.rate * asked.share) / 3600
@@ -53,7 +54,7 @@ def learning(gigabytes: float, asked: argparse.Namespace) -> Iterator[tuple[str,
 
 
 def main() -> None:
-    """Print the tables of what the options ask for."""
+    """Print the tables for the given options."""
     parser = argparse.ArgumentParser(description="Extrapolate measured costs.")
     parser.add_argument("--terabytes", type=float, default=10)
     parser.add_argument("--workers", type=int, default=1000)

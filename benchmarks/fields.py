@@ -1,13 +1,15 @@
-"""What finding the fields of numbers costs, for 100,000 rows.
+"""Time to find the fields of numbers, per 100,000 rows.
 
     python benchmarks/fields.py
 
-Rows of three kinds, without targets: *orbit*, JSON of some hundred numbers; *prose*, five sentences
-with two to six numbers; *table*, lines of ten columns. Each is encoded once, and half of the rows
-is the train split. `finding` is `number_fields` whole: reading the texts of both splits from their
-shards, the places, means and medians; `reading` is the first of these alone. CPU seconds of one
-process for 100,000 rows, the best of --tries, and microseconds a number. What an evaluation costs a
-number is in the table of `benchmarks/eval.py`. Nothing is asserted.
+There are three kinds of rows, without targets: *orbit*, JSON with about a hundred numbers; *prose*,
+one of five sentences with two to six numbers; and *table*, lines of ten columns. Each kind is
+encoded once, and half of the rows are the train split.
+
+`finding` is the whole of `number_fields`: reading the texts of both splits from their shards, then
+fields, means and medians. `reading` is only the first part. Values are CPU seconds of one process
+per 100,000 rows, the best of --tries, and microseconds per number. `benchmarks/eval.py` has the
+cost of an evaluation per number. Nothing is asserted.
 """
 
 import argparse

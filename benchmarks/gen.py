@@ -1,14 +1,15 @@
-"""How many rows `numtok gen` makes a second on one core, from the first row to bytes on disk.
+"""Rows per second of `numtok gen` on one core, from the first row to bytes on disk.
 
-The second table is `gen orbits`, beside nothing but REBOUND's integrator: the same systems, built
-before, and `integrate` called for each of the same times, with nothing read or written. Both take
-turns, and `ratio` is the median over the pairs; its times are those of the processor.
+Each row of the first table is a task with the default splits, written into a fresh store by this
+process, pinned to one core: sampling, evaluating and writing rows, sha256, fsync, publishing. Times
+exclude start-up and compilation, because a few rows are generated first. `rows/s` is the median of
+--repeat runs; `least` and `most` are the slowest and the fastest run.
 
-Each line of the table is a task in the default three splits, made into a fresh store by this
-process, pinned to one core: drawing, evaluating and writing rows, sha256, fsync, publishing.
-Start-up and compilation are not in it: a few rows are made before. `rows/s` is the median of
---repeat runs, `least` and `most` are the slowest and the fastest. Needs Linux; the other cores
-are not kept free, so on a busy machine repeat. Nothing is asserted.
+The second table compares `gen orbits` with REBOUND's integrator: the same systems, built before,
+and `integrate` for the same times, without reading or writing. Both alternate, and `ratio` is the
+median over pairs of CPU times.
+
+Needs Linux. Other cores may be busy, so repeat on a busy machine. Nothing is asserted.
 """
 
 import argparse
@@ -52,7 +53,7 @@ ORBITS = (
 
 
 def make(task: str, samples: int, split: str = SPLITS) -> tuple[float, int]:
-    """Seconds and bytes of one run into a store that is then removed."""
+    """Return the seconds and bytes of a run into a temporary store."""
     with tempfile.TemporaryDirectory(dir=Path(__file__).parent / "data") as folder:
         config = Config(task, samples=samples, split=split, workers=1)
         artifact = run(config, Store(Path(folder)), lambda *progress: None).artifact
@@ -62,12 +63,12 @@ def make(task: str, samples: int, split: str = SPLITS) -> tuple[float, int]:
 
 
 def integrate(spec: str, samples: int) -> float:
-    """Seconds of the processor that the integrator alone takes for the rows of a split train."""
+    """Return the CPU seconds of the integrator for the rows of a train split."""
     task = TASKS.build(spec)
     assert isinstance(task, Orbits)
     systems = list(task.systems(0, "train", range(samples)))
     seconds = 0.0
-    for first in range(0, samples, task.unit_rows):  # as many at a time as gen has
+    for first in range(0, samples, task.unit_rows):  # in blocks of the same size as in gen
         some = systems[first : first + task.unit_rows]
         pairs = [(simulation(system), system) for system in some]
         started = time.process_time()
@@ -79,7 +80,7 @@ def integrate(spec: str, samples: int) -> float:
 
 
 def compare_orbits(samples: int, repeat: int) -> Table:
-    """The second table."""
+    """Return the second table."""
     columns = ("rows/s", "integrator alone", "ratio", "least", "most", "bytes a row")
     shown: Table = table(f"numtok gen orbits, {samples:,} rows, one core", ("task",), columns)
     for task in ORBITS:
@@ -98,7 +99,7 @@ def compare_orbits(samples: int, repeat: int) -> Table:
 
 
 def main() -> None:
-    """Measure what the options ask for and print the table."""
+    """Measure with the given options and print the tables."""
     parser = argparse.ArgumentParser(
         description="Measure numtok gen on one core.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,

@@ -1,10 +1,11 @@
-"""How much of the labels of `measurement`, `comparison` and `wordproblems` can be told by little.
+"""How well simple models predict the labels of `measurement`, `comparison` and `wordproblems`.
 
-Each line is a task, the columns that are seen of a row, and the accuracy on the test split of
-boosted trees and of logistic regression on them: the logarithm of each number (with its sign) and
-its last digit, and which template and object it is. Rows are as many as the task has by default,
-four of five for training. Half of all rows are correct, so 0.5 is chance; of 4,000 and 8,000 test
-rows its 95% interval is +-0.015 and +-0.011. Needs scikit-learn. Nothing is asserted.
+Each row has a task, the visible columns, and the test accuracy of boosted trees and of logistic
+regression on them. Columns are the logarithm of each number (with its sign), its last digit, and
+the template and object of the row. Each task has its default number of rows, 80% for training.
+
+Half of all rows are correct, so chance is 0.5. Its 95% interval is +-0.015 for 4,000 test rows and
++-0.011 for 8,000. Needs scikit-learn. Nothing is asserted.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from rich.console import Console
 from numtok.data.tasks.base import SHARES, TASKS, TaskSplit, TextTask
 from numtok.row import Row
 
-# By task, what is seen: whether the template and the object are, and which of the numbers.
+# Visible columns by task: whether they include template and object, and the indices of numbers.
 VIEWS: Mapping[str, Mapping[str, tuple[bool, Sequence[int]]]] = {
     "measurement": {
         "answer": (False, [1]),
@@ -51,7 +52,7 @@ SPECS = (
 
 
 def drawn(task: TextTask, split: TaskSplit, seed: int) -> list[Row]:
-    """All rows of a split."""
+    """Return all rows of a split."""
     units = range(-(-split.rows // task.unit_rows))
     lines = b"".join(task.unit(seed, split, index).rows for index in units)
     return msgspec.json.Decoder(Row).decode_lines(lines)
@@ -60,7 +61,7 @@ def drawn(task: TextTask, split: TaskSplit, seed: int) -> list[Row]:
 def columns(
     rows: Sequence[Row], kinds: Mapping[str, int], is_seen: bool, places: Sequence[int]
 ) -> NDArray[np.float64]:
-    """What is seen of rows, [rows, columns]; the first column is the kind, where that is."""
+    """Return the visible columns, [rows, columns]. The kind, if visible, is the first one."""
     numbers = np.array([re.findall(r"-?[0-9]+", row.text) for row in rows], np.float64)
     kind = np.array([kinds[str(row.group)] for row in rows], np.float64)
     found = [kind] if is_seen else []
@@ -71,7 +72,7 @@ def columns(
 
 
 def accuracies(spec: str, seed: int) -> list[tuple[str, ...]]:
-    """The lines of one task."""
+    """Return the rows of the table for one task."""
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
 
@@ -92,7 +93,7 @@ def accuracies(spec: str, seed: int) -> list[tuple[str, ...]]:
             max_iter=300, categorical_features=[0] if is_seen else None, random_state=0
         )
         scores = [trees.fit(x, said).score(y, truth)]
-        if is_seen:  # a column for each kind
+        if is_seen:  # one column per kind
             one = np.eye(len(kinds))
             x, y = (np.hstack([one[of[:, 0].astype(int)], of[:, 1:]]) for of in (x, y))
         scores.append(LogisticRegression(max_iter=2000).fit(x, said).score(y, truth))

@@ -1,11 +1,11 @@
-"""How fast training data is read, shuffled, padded and masked, beside what ``nano`` consumes.
+"""Speed of reading, shuffling, padding and masking training data, compared with training ``nano``.
 
     python benchmarks/loader.py
 
-Everything runs in one process and one thread: a split of random text is encoded
-once, read (in memory, and mapped from disk), and then made into batches and
-examples for some steps; pads are counted as waste. Then ``nano`` trains on the
-same batches for some steps. CPU seconds; the table is printed, nothing asserted.
+Everything runs in one process and one thread. A split of random text is encoded once and read (into
+memory, and mapped from disk). Some steps of it become batches and training examples; padding counts
+as waste. Then ``nano`` trains on the same batches for some steps. Loader speeds use CPU seconds.
+The script prints a table and asserts nothing.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
-CORES = 2  # that `nano` may use, for the ratio
+CORES = 2  # of `nano`, for the ratio
 
 import torch  # noqa: E402
 from _shared import table  # type: ignore[import-not-found]  # noqa: E402
@@ -45,14 +45,14 @@ from numtok.training.trainer import Execution, Recipe, Trainer  # noqa: E402
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    """CPU seconds of some work, and what it gives."""
+    """Return the CPU seconds of a function, and its result."""
     started = time.process_time()
     made = work()
     return time.process_time() - started, made
 
 
 def main() -> None:
-    """Measure what the options ask for and print the table."""
+    """Measure with the given options and print the table."""
     parser = argparse.ArgumentParser(description="Measure how fast training data is prepared.")
     parser.add_argument("--task", default="arithmetic,operands=4,decimals=2,low=-99.99,high=99.99")
     parser.add_argument("--rows", type=int, default=200_000)
@@ -97,9 +97,9 @@ def main() -> None:
 def measure(
     samples: EncodedSplit, codec: Any, objective: str, options: argparse.Namespace
 ) -> list[str]:
-    """Batches, examples and training of one objective."""
+    """Return the cells for batches, examples and training with one objective."""
     split = SplitExamples(samples, codec, OBJECTIVES.build(objective), options.batch, 0)
-    split.batches.at(0, 0)  # the order of the epoch is made once
+    split.batches.at(0, 0)  # computes the order of the epoch, outside the measurement
     steps = range(options.steps)
     batching, batches = timed(lambda: [split.batches.at(0, step) for step in steps])
     learning, examples = timed(lambda: [split.training_batch(step) for step in steps])
@@ -133,7 +133,7 @@ def measure(
 
 
 def rate(tokens: float) -> str:
-    """Millions a second."""
+    """Return millions per second."""
     return f"{tokens / 1e6:.1f}"
 
 

@@ -1,14 +1,16 @@
-"""How long a sample can be: memory and time of training on one row, by scheme.
+"""Longest possible sample: memory and time of training on one row, by scheme.
 
-    python benchmarks/long.py download.nc                       # any place that fetch era5 knows
+    python benchmarks/long.py download.nc               # any value of `numtok fetch era5 --from`
     python benchmarks/long.py download.nc --device cuda --limit 70
 
-Rows of `numtok gen temperature`, hourly over one day: of ``--stations``, of twice as many, then of
-as many as these two say would just stay within ``--limit`` GiB and ``--seconds`` a step, memory
-growing in a straight line and time as a power; if that was too long, or far from either limit,
-once more from the last two, ``--tries`` times in all. Each is trained for two steps, in a process
-of its own, as it is and with ``--recompute``; memory is that of the whole process (of the GPU). The
-longest that goes is marked.
+Rows are those of `numtok gen temperature`, hourly over one day. The first two have ``--stations``
+and twice that number. The next number of stations is estimated from both to just stay within
+``--limit`` GiB and ``--seconds`` per step, with linear growth of memory and a power law for time.
+If the row is too long, or far below both limits, it is estimated again from the last two,
+``--tries`` times in total.
+
+Each row is trained for two steps in a separate process, with and without ``--recompute``. Memory is
+that of the whole process (or of the GPU). The longest row within the limits is marked.
 """
 
 import argparse
@@ -26,16 +28,16 @@ from rich.console import Console
 
 SCHEMES = ("p10", "p1000", "b1999", "fp15", "xval")
 STEPS = 2
-NEAR, AIM = 0.85, 0.95  # of a limit: what is near enough to it, and what the next row is to reach
-_NO_MEMORY = (5, -9)  # training failed; killed by the system
+NEAR, AIM = 0.85, 0.95  # fractions of a limit: near enough to stop, and aim of the next row
+_NO_MEMORY = (5, -9)  # exit codes: training failed; killed by the system
 
 
 class OutOfMemory(Exception):
-    """A command had not enough of it."""
+    """A command ran out of memory."""
 
 
 def numtok(store: Path, *arguments: str) -> dict[str, Any]:
-    """What a command says about what it made."""
+    """Run a command and return its JSON output."""
     command = [sys.executable, "-m", "numtok", "--quiet", *arguments, "--json"]
     environment = os.environ | {"NUMTOK_STORE": str(store)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
@@ -59,7 +61,7 @@ def main() -> None:
     parser.add_argument("--tries", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=120, help="of a step")
     options = parser.parse_args()
-    if options.place is None:  # as `just bench` runs it
+    if options.place is None:  # as in `just bench`
         print("needs a field: python benchmarks/long.py era5.nc; takes hours")
         return
     columns = ("stations", "numbers", "tokens", "recompute", "GiB", "s a step")
@@ -76,8 +78,9 @@ def main() -> None:
 
 
 class Measured(NamedTuple):
-    """What training on rows of so many stations takes, GiB and seconds a step; None where the step
-    was not possible at all."""
+    """Memory in GiB and seconds per step of training on rows of this many stations; None if
+    training failed.
+    """
 
     stations: int
     numbers: float
@@ -86,7 +89,7 @@ class Measured(NamedTuple):
     seconds: float | None
 
     def fits(self, options: argparse.Namespace) -> bool:
-        """Whether that is within the limits."""
+        """Return whether the row is within the limits."""
         if self.memory is None or self.seconds is None:
             return False
         return bool(self.memory <= options.limit and self.seconds <= options.seconds)
@@ -95,7 +98,7 @@ class Measured(NamedTuple):
 def lengths(
     store: Path, scheme: str, recompute: bool, cells: int, options: argparse.Namespace
 ) -> list[tuple[str, ...]]:
-    """Rows of the table, the shortest sample first."""
+    """Return the rows of the table, the shortest sample first."""
     found: dict[int, Measured] = {}
 
     stations = min(options.stations, cells)
@@ -118,8 +121,11 @@ def lengths(
 
 
 def estimated(found: dict[int, Measured], options: argparse.Namespace) -> int:
-    """How many stations would just stay within the limits, by the two longest rows measured; the
-    number of one of them where it is near enough to them, or where no longer one can go."""
+    """Estimate the number of stations that just stays within the limits, from the two longest rows.
+
+    Return a number that was already measured if it is near enough to the limits, or if no longer
+    row is possible.
+    """
     last = found[max(found)]
     if last.memory is None or last.seconds is None:
         shorter = max((one for one in found if one < last.stations), default=0)
@@ -142,7 +148,7 @@ def estimated(found: dict[int, Measured], options: argparse.Namespace) -> int:
 def measured(
     store: Path, scheme: str, recompute: bool, stations: int, options: argparse.Namespace
 ) -> Measured:
-    """Rows of so many stations made, encoded and trained on."""
+    """Generate and encode rows of this many stations, and train on them."""
     name = f"stations-{stations}"
     settings = ["--stations", f"{stations}..{stations}", "--days", "1..1", "--every", "1"]
     split = ["--samples", "40", "--split", "validation=0.1", "--name", name]
@@ -150,7 +156,7 @@ def measured(
     encoded = numtok(store, "encode", name, "--scheme", scheme)
     counts = encoded["counts"]
     sizes = stations, counts["numbers"] / counts["rows"], counts["tokens"] / counts["rows"]
-    # Another seed, because how memory is spent makes no other model: it would be found.
+    # Another seed, because recomputing does not change the model: the existing one would be reused.
     more = ["--recompute", "--seed", "1"] if recompute else []
     more += ["--device", options.device, "--batch", "1", "--steps", str(STEPS)]
     try:

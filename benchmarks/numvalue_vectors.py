@@ -1,12 +1,13 @@
-"""What the vectors of a trained NumValue model tell it.
+"""How a trained NumValue model uses its vectors.
 
     NUMTOK_STORE=artifacts python benchmarks/numvalue_vectors.py MODEL DATA
 
-Printed for questions and answers: how alike the vectors of numbers are, f(x) of two numbers drawn
-at random, and proj(h) beside the f(x) of its own number and of another one; how long both are. Then
-the share of answers that are written as they stand there, without a grammar, with other vectors in
-place of those that a model has when it writes: f(x) in the question, proj(h) where it has written
-`<num>`. An answer is right only with the tokens of the true one. Nothing is asserted.
+The first table has, for questions and answers, the cosine between f(x) of two random numbers, and
+between proj(h) and the f(x) of its own or another number, and the lengths of both vectors.
+
+The second table has the fraction of exact answers with other vectors, generated without a grammar.
+When a model generates, it has f(x) in the question, and proj(h) at each generated `<num>`. An
+answer is exact only if its tokens are the true ones. Nothing is asserted.
 """
 
 import argparse
@@ -32,13 +33,16 @@ from numtok.models.trunks.base import TrunkCache
 from numtok.store.store import Store
 from numtok.training.model_files import LoadedModel, read_model
 
-Seen = Callable[[Tensor, Tensor], Tensor]  # f(x) and proj(h) at each place to what is seen there
+Seen = Callable[[Tensor, Tensor], Tensor]  # f(x), proj(h) -> the vectors that the model sees
 
 
 @contextmanager
 def seeing(model: Model, asked: Seen, written: Seen) -> Iterator[None]:
-    """With these vectors in the question and where the model has written `<num>`; of the latter
-    f(x) is not known, and a mean of it stands for it."""
+    """Replace the vectors in the question (``asked``) and at generated `<num>` tokens
+    (``written``).
+
+    f(x) of a generated number is not known yet; ``written`` gets the embedding of `<num>` instead.
+    """
     projection, embedder = model.own, model.embedder
     prefix = model.ahead
     assert prefix is not None and projection is not None
@@ -72,7 +76,8 @@ def seeing(model: Model, asked: Seen, written: Seen) -> Iterator[None]:
 
 @torch.no_grad()
 def vectors(model: Model, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
-    """f(x) and proj(h) [P, D] of the numbers of some rows, and which are part of an answer."""
+    """Return f(x) and proj(h) [P, D] of the numbers of some rows, and whether they are in an
+    answer."""
     example = model.objective.example(batch, np.random.default_rng(0))
     given = model.given(example)
     embedded = model.embedder(given.tokens, given.values)
@@ -89,7 +94,9 @@ def vectors(model: Model, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def alike(f_PD: Tensor, proj_PD: Tensor) -> list[str]:
-    """Cosines of f and another f, of proj and its own f, and another; lengths of f and of proj."""
+    """Return cosines of f and another f, proj and its own f, and proj and another f, then mean
+    lengths of f and proj.
+    """
     other = f_PD[torch.randperm(len(f_PD), generator=torch.Generator().manual_seed(0))]
     cosines = [
         F.cosine_similarity(one, two, dim=1).mean().item()
@@ -100,7 +107,7 @@ def alike(f_PD: Tensor, proj_PD: Tensor) -> list[str]:
 
 
 def share(loaded: LoadedModel, batch: Batch, true: list[list[int]]) -> float:
-    """Of answers written as they stand there."""
+    """Return the fraction of exact answers, generated without a grammar."""
     longest = max(map(len, true)) + 1
     grammar = Grammar(loaded.codec.scheme)
     written, _ = Writer(

@@ -1,11 +1,11 @@
-"""Speed of finding numbers under each numeral policy, against the default one.
+"""Speed of finding numbers under each numeral policy, relative to the default policy.
 
     python benchmarks/policies.py [TEXTS.jsonl ...]
 
-Each line is a policy; each column a file: the ratio of its time to that of the default policy in
-the same round (least of several), over finding the numbers and reading their values. Texts without
-a file are made here: prose with a few numbers, rows of many, and rows in which every number is in
-the policy's own notation.
+Each row is a policy, and each column a file. A cell is the speed of finding numbers and reading
+their values, and its ratio to that of the default policy (best of several rounds). Without files,
+the script generates texts: prose with a few numbers, and rows of many numbers. The last column has
+rows in which every number is in the policy's own notation.
 """
 
 import json

@@ -1,17 +1,18 @@
-"""What pretraining is worth to each way of writing numbers.
+"""How much each number encoding gains from pretraining.
 
     python benchmarks/pretrained.py --folder runs/pretrained              # three hours of two cores
-    python benchmarks/pretrained.py --folder runs/quick --quick           # minutes: that it works
+    python benchmarks/pretrained.py --folder runs/quick --quick           # a test run of minutes
 
-A small GPT-2 is trained for an hour on English text with many numbers in it, what documentation
-there is in this Python and in libraries that numtok needs, and saved by transformers. Then it is a
-trunk: `native`, `p1000`, `xval`, `numgpt` and `digits` are fine-tuned on one task, sums,
-differences and products told in words: all of the model (`full`), `native` and `xval` also with
-`lora` and `heads` alone; and each with the same trunk of drawn weights (`random`). The last column
-is what pretraining gives: `full` less `random`, seed by seed.
+A small GPT-2 trains for an hour on English text with many numbers: the documentation in this Python
+and in libraries that numtok needs. It is saved with transformers and then used as a trunk.
 
-Whatever was cut short goes on where it stood: the pretraining from its last checkpoint, everything
-else by what the store finds.
+`native`, `p1000`, `xval`, `numgpt` and `digits` are fine-tuned on one task: sums, differences and
+products in words. All weights train (`full`); for `native` and `xval`, there are also runs with
+only `lora` or only `heads`. `random` has the same trunk with random weights. The last column is the
+gain from pretraining, `full` minus `random`, seed by seed.
+
+The same command resumes an interrupted run: pretraining from its last checkpoint, everything else
+from the store.
 """
 
 import argparse
@@ -40,8 +41,8 @@ from numtok.evaluation.comparison.seeds import seed_statistics
 from numtok.reports import Figure
 
 SCHEMES = ("native", "p1000", "xval", "numgpt", "digits")
-ALSO_KEPT = ("native", "xval")  # with lora and with heads alone
-WHOLE = 5e-4  # the rate where all of the model is trained, close to that of the pretraining
+ALSO_KEPT = ("native", "xval")  # also with lora, and with heads only
+WHOLE = 5e-4  # learning rate if all weights train, close to that of pretraining
 METRICS = ("signed-log-r2", "median-relative-error", "exact-match,digits=3")
 LIBRARIES = ("numpy", "pandas", "scipy", "sklearn", "torch", "transformers", "xarray")
 _END = "<|endoftext|>"
@@ -50,7 +51,7 @@ _CHECKPOINT = 60.0  # seconds
 
 @dataclass(frozen=True)
 class Size:
-    """How much of everything; ``minutes`` are of pretraining."""
+    """All sizes of the benchmark; ``minutes`` is the time of pretraining."""
 
     layers: int = 4
     width: int = 256
@@ -70,7 +71,9 @@ QUICK = Size(2, 64, 64, 600, 0.25, 8, 600, 30, 1)
 
 
 def documentation() -> Iterator[str]:
-    """The docstrings of the standard library and of :data:`LIBRARIES`, file by file; none twice."""
+    """Yield the docstrings of the standard library and of :data:`LIBRARIES`, file by file, without
+    repeats.
+    """
     places, seen = sysconfig.get_paths(), set[str]()
     own = (
         path for path in Path(places["stdlib"]).rglob("*.py") if "site-packages" not in path.parts
@@ -92,7 +95,7 @@ def documentation() -> Iterator[str]:
 
 
 def tokenizer(texts: list[str], folder: Path, size: Size) -> Tokenizer:
-    """A byte-level BPE of these texts, as GPT-2's."""
+    """Return a byte-level BPE trained on the texts, as in GPT-2, or the stored one."""
     path = folder / "tokenizer.json"
     if path.is_file():
         return Tokenizer.from_file(str(path))
@@ -112,7 +115,7 @@ def tokenizer(texts: list[str], folder: Path, size: Size) -> Tokenizer:
 
 
 def pretrained(folder: Path, size: Size, console: Console) -> None:
-    """Train the model and save it as transformers does, or find it there."""
+    """Train the model and save it with transformers, unless it exists."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
     if (folder / "model.safetensors").is_file():
@@ -134,7 +137,7 @@ def pretrained(folder: Path, size: Size, console: Console) -> None:
             n_head=max(2, size.width // 64),
             bos_token_id=end,
             eos_token_id=end,
-            resid_pdrop=0.0,  # few rows come twice
+            resid_pdrop=0.0,  # few rows repeat
             embd_pdrop=0.0,
             attn_pdrop=0.0,
         )
@@ -151,7 +154,7 @@ def pretrained(folder: Path, size: Size, console: Console) -> None:
     while (spent := time.monotonic() - began) < 60 * size.minutes:
         random = np.random.default_rng((0, step))
         loss = _loss(model, learnt, random.integers(0, len(learnt) - size.context, size.batch))
-        # The rate falls with the time that is left.
+        # The learning rate falls with the remaining time.
         for group in optimizer.param_groups:
             group["lr"] = 6e-4 * min(1, (step + 1) / 100) * (1 - spent / (60 * size.minutes))
         optimizer.zero_grad()
@@ -177,13 +180,13 @@ def pretrained(folder: Path, size: Size, console: Console) -> None:
 def _loss(model: Any, tokens: torch.Tensor, places: Any) -> torch.Tensor:
     context = model.config.n_positions
     rows = torch.stack([tokens[place : place + context] for place in places.tolist()])
-    with torch.autocast("cpu", torch.bfloat16):  # nearly twice as fast where a CPU multiplies in it
+    with torch.autocast("cpu", torch.bfloat16):  # nearly twice as fast if the CPU has it
         logits = model(rows).logits[:, :-1]
     return F.cross_entropy(logits.flatten(0, 1).float(), rows[:, 1:].flatten())
 
 
 def _save(path: Path, model: Any, optimizer: Any, spent: float, step: int) -> None:
-    """Whole or not at all."""
+    """Save a checkpoint atomically."""
     state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
     torch.save(state | {"spent": spent, "step": step}, path.with_suffix(".new"))
     path.with_suffix(".new").replace(path)
@@ -191,7 +194,7 @@ def _save(path: Path, model: Any, optimizer: Any, spent: float, step: int) -> No
 
 # --- the task ----------------------------------------------------------------------------------
 
-#: What is told, and what the answer is; the words alone say which of the three it is.
+#: Stories with the operation that gives the answer; only the words show which one it is.
 STORIES = (
     ("A crate of {x} kg and a sack of {y} kg are on the scales, which together show", "+"),
     ("The file had {x} lines, and after {y} more were added its number of lines is", "+"),
@@ -205,7 +208,7 @@ STORIES = (
 
 
 def story(random: np.random.Generator, split: str) -> dict[str, Any]:
-    """One row: ``... which together show 12.5``."""
+    """Return one row: ``... which together show 12.5``."""
     words, operation = STORIES[int(random.integers(len(STORIES)))]
     x = round(float(random.uniform(1, 100)), 1)
     y = float(random.integers(2, 10)) if operation == "*" else round(float(random.uniform(1, x)), 1)
@@ -223,7 +226,7 @@ def story(random: np.random.Generator, split: str) -> dict[str, Any]:
 
 
 def rows(path: Path, size: Size) -> Path:
-    """The task as JSON Lines; no two rows of different splits are the same text."""
+    """Write the task as JSON Lines. All texts are different, within and between splits."""
     if path.is_file():
         return path
     random, seen, made = np.random.default_rng(1), set[str](), list[dict[str, Any]]()
@@ -243,14 +246,14 @@ def rows(path: Path, size: Size) -> Path:
 
 
 def presets(model: Path, scheme: str) -> dict[str, str]:
-    """By what is done with the trunk, its preset."""
+    """Return the presets, by how the trunk is trained."""
     kept = ("lora", "heads") if scheme in ALSO_KEPT else ()
     whole = {"full": f"hf:{model}", "random": f"hf:{model},random=yes"}
     return whole | {tune: f"hf:{model},tune={tune}" for tune in kept}
 
 
 def figures(data: Any, preset: str, seed: int, size: Size, store: Path) -> dict[str, float | None]:
-    """The metrics of one run on the test split."""
+    """Return the metrics of one run on the test split."""
     trained = numtok.train(
         data,
         preset=preset,
@@ -266,7 +269,7 @@ def figures(data: Any, preset: str, seed: int, size: Size, store: Path) -> dict[
 
 
 def spread(values: list[float | None]) -> str:
-    """Mean and deviation over seeds."""
+    """Return the mean and standard deviation over seeds."""
     known = [value for value in values if value is not None]
     if not known:
         return "-"
@@ -274,7 +277,8 @@ def spread(values: list[float | None]) -> str:
 
 
 def gain(full: list[float | None], random: list[float | None]) -> str:
-    """What pretraining gives, seed by seed: the mean, and of several seeds Student's interval."""
+    """Return the mean gain from pretraining over seeds; with several seeds, also Student's
+    interval."""
     pairs = [(a, b) for a, b in zip(full, random, strict=True) if a is not None and b is not None]
     if not pairs:
         return "-"
@@ -285,7 +289,7 @@ def gain(full: list[float | None], random: list[float | None]) -> str:
 
 
 def main() -> None:
-    """Make everything, or find it, and print the table."""
+    """Build or reuse everything, and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--folder", type=Path, required=True, help="where all of it is kept")
     parser.add_argument("--jobs", type=int, default=2, help="models that learn side by side")
@@ -304,7 +308,7 @@ def main() -> None:
     found: dict[tuple[str, str], list[dict[str, float | None]]] = {}
     os.environ["NUMTOK_THREADS"] = str(max(1, (os.cpu_count() or 1) // given.jobs))
     with ProcessPoolExecutor(given.jobs, get_context("spawn")) as jobs:
-        # A seed after the other: there is a table of one before there is that of all.
+        # One seed after the other, so that results of the first seed come before those of all.
         runs = {
             (scheme, tune, seed): jobs.submit(figures, data[scheme], preset, seed, size, store)
             for seed in range(size.seeds)

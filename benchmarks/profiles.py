@@ -1,10 +1,10 @@
-"""How fast `numtok profile` is beside `numtok encode`, on one core.
+"""Speed of `numtok profile`, compared with `numtok encode`, on one core.
 
     python benchmarks/profiles.py
 
-The inputs are those of `encode.py`. Wall seconds of whole commands, start-up and all, in
-alternation; the median of --repeat. Profile tries all schemes on what it samples, encode
-writes one.
+The inputs are those of `encode.py`. Times are wall times of whole commands, including start-up,
+which alternate; the table uses the median of --repeat. `profile` tries all schemes on its sample,
+`encode` writes one.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from rich.console import Console
 
 
 def main() -> None:
-    """Measure what the options ask for and print the table."""
+    """Measure with the given options and print the table."""
     parser = argparse.ArgumentParser(description="Measure numtok profile on one core.")
     parser.add_argument("--megabytes", type=float, default=200, help="size of each input")
     parser.add_argument("--repeat", type=int, default=3, help="runs of each command")

@@ -1,20 +1,20 @@
-"""What a race of minutes loses against training everything for five times as long: its regret.
+"""Regret of a race: its loss against training every candidate for five times the time.
 
     python benchmarks/race.py --uci COPY --out regret.md 2>> regret.log    # two to three hours
     python benchmarks/race.py --only arithmetic --minutes 2
 
-The same command goes on where it was stopped: all is in the store.
+The same command resumes a stopped run, because all results are in the store.
 
-Of each data set, which stand below as they were chosen before anything was run:
+The data sets below were chosen before anything was run. For each:
 
-- *race*: ``numtok race --minutes 6``, three seeds in its last round.
-- *exhaustive*: each candidate that its plan entered, three seeds of each, all for the same time,
-  and all together for five times the minutes of the race; on the test split.
+- *race*: ``numtok race --minutes 6``, with three seeds in its last round.
+- *exhaustive*: each candidate of the race's plan with three seeds and equal time, five times the
+  minutes of the race in total, on the test split.
 
-Regret is the skill of the best of the exhaustive runs minus that of the race's choice, both from
-the exhaustive runs, with the interval of its paired bootstrap over samples and seeds; 0 where the
-race chose the best. It is rather too large: the best of many on one test split is partly the
-luckiest. *rank* is the place of the race's choice among all candidates.
+Regret is the skill of the best exhaustive run minus that of the race's choice, also from the
+exhaustive runs. Its interval is a paired bootstrap over samples and seeds. Regret is 0 if the race
+chose the best. It is rather too large, because the best of many on one test split is partly luck.
+*rank* is the rank of the race's choice among all candidates.
 """
 
 import argparse
@@ -44,7 +44,7 @@ from numtok.sweeps.runs import race_side
 SEEDS, TIMES = 3, 5
 MOST_STEPS = 100_000
 
-#: Texts of sums and products; stories with their answers; orbits as nested lists; a table.
+#: Texts of sums and products, stories with answers, orbits as nested lists, and a table.
 DATA: Mapping[str, Callable[[Store, Path | None], str]] = {
     "arithmetic": lambda store, _: made(store, "arithmetic", 6_000, operands=2),
     "wordproblems": lambda store, _: made(
@@ -56,19 +56,21 @@ DATA: Mapping[str, Callable[[Store, Path | None], str]] = {
 
 
 def made(store: Store, task: str, samples: int, split: str | None = None, **options: Any) -> str:
-    """The REF of data that a task makes."""
+    """Generate data of a task and return its REF."""
     config = gen.Config(task, samples=samples, split=split, options=options)
     return gen.run(config, store, lambda *_: None).ref
 
 
 def fetched(store: Store, copy: Path | None, name: str) -> str:
-    """The REF of a set of UCI, from a copy where one is given."""
+    """Fetch a UCI set, from the copy if there is one, and return its REF."""
     config = fetch.Config("uci", options={"set": name} | ({"from_": str(copy)} if copy else {}))
     return next(iter(fetch.run(config, store, lambda *_: None))).ref
 
 
 def exhaustive(config: Config, raced: RaceResult, store: Store) -> Leaderboard:
-    """All candidates of a race's plan on the test split, for ``TIMES`` its time altogether."""
+    """Train all candidates of a race's plan for ``TIMES`` its time in total, and evaluate them on
+    the test split.
+    """
     plan = raced.planned
     assert plan is not None
     count, several = len(plan.candidates), plan.tried > 1
@@ -93,13 +95,13 @@ def exhaustive(config: Config, raced: RaceResult, store: Store) -> Leaderboard:
 
 
 def told(update: RaceProgress) -> None:
-    """A line of the log."""
+    """Log a line of progress."""
     if update.line:
         log(update.line)
 
 
 def log(line: str) -> None:
-    """With the time of the day."""
+    """Print a line with the time of day."""
     print(f"{time.strftime('%H:%M:%S')} {line}", file=sys.stderr, flush=True)
 
 
@@ -111,7 +113,7 @@ def interval(found: Figure) -> str:
 
 
 class Regret(NamedTuple):
-    """A row of the table, as texts but for the regret, which may be undefined."""
+    """A row of the table. The regret is a number, or None if undefined; all else is text."""
 
     data: str
     candidates: str
@@ -127,7 +129,7 @@ class Regret(NamedTuple):
 
 
 def measured(name: str, raced: RaceResult, board: Leaderboard) -> Regret:
-    """What the race of some data lost."""
+    """Return the row of the table for one data set."""
     winner = board.place(str(raced.winner))
     models = [one for one in board.places if one.is_model]
     skills = [one.skill.value for one in models if one.skill.value is not None]

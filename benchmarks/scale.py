@@ -1,12 +1,14 @@
-"""What `numtok encode` costs a gigabyte, and whether that holds at other sizes.
+"""Cost of `numtok encode` per gigabyte, at several sizes.
 
     python benchmarks/scale.py --megabytes 40,400,4000
 
-Orbit-like JSON as in `encode.py`, a block of 40 MB of fresh numbers repeated up to each
-size, encoded by one worker and by as many as there are cores. The table has wall seconds of
-the whole command, the largest memory of its processes together (PSS, looked at five times a
-second), what was written, and whether the shards are byte for byte those of one worker. Under
-it stands the cost model: start-up and seconds a gigabyte, from the smallest and the largest size.
+The input is orbit-like JSON as in `encode.py`: a block of 40 MB with distinct numbers, repeated up
+to each size. It is encoded by one worker and by one worker per core.
+
+The table has the wall time of the whole command, the peak memory of all its processes together
+(PSS, sampled five times per second), the size of the output, and whether the shards are byte for
+byte those of one worker. Below it is the cost model: start-up and seconds per gigabyte, from the
+smallest and the largest size.
 """
 
 import argparse
@@ -23,26 +25,26 @@ from _shared import table  # type: ignore[import-not-found]
 from rich.console import Console
 
 BLOCK = 40_000_000  # bytes of distinct rows
-LOOKS = 0.2  # seconds between two looks at the memory
+LOOKS = 0.2  # seconds between two samples of memory
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """One run: how it was asked for, what it took, and the lines of the shards it wrote."""
+    """One run: its size and workers, its measurements, and the list of shards it wrote."""
 
     megabytes: float
     workers: int
     run: bench.Run
-    shards: frozenset[str]  # name, bytes and checksum of each, as JSON
+    shards: frozenset[str]  # name, bytes and checksum of each shard, as JSON
 
     @property
     def bytes(self) -> int:
-        """Of all shards."""
+        """Bytes of all shards."""
         return sum(json.loads(line)["bytes"] for line in self.shards)
 
 
 def write_input(path: Path, size: float) -> None:
-    """Rows without ids up to ``size`` bytes or just over."""
+    """Write rows without ids until the file has at least ``size`` bytes."""
     texts = bench.orbit_texts()
     lines: list[bytes] = []
     held = 0
@@ -59,7 +61,7 @@ def write_input(path: Path, size: float) -> None:
 
 
 def encoded(source: Path, scheme: str, cores: list[int]) -> Encoded:
-    """Encode into a fresh store, which is removed."""
+    """Encode into a fresh store, and remove it."""
     store = bench.DATA / "scale-store"
     run = bench.encode(source, scheme, store, *cores, sampling_seconds=LOOKS)
     (listed,) = store.glob("encoded/*/*/files.jsonl")
@@ -69,7 +71,7 @@ def encoded(source: Path, scheme: str, cores: list[int]) -> Encoded:
 
 
 def measured(sizes: list[float], scheme: str, cores: list[int]) -> Iterator[Encoded]:
-    """Each size with one worker and with all."""
+    """Yield the runs of each size, with one worker and with one per core."""
     source = bench.DATA / "scale.jsonl"
     for size in sizes:
         write_input(source, size * 1e6)
@@ -79,7 +81,7 @@ def measured(sizes: list[float], scheme: str, cores: list[int]) -> Iterator[Enco
 
 
 def main() -> None:
-    """Measure what the options ask for, print the table and the model."""
+    """Measure with the given options, and print the table and the cost model."""
     parser = argparse.ArgumentParser(description="Measure numtok encode at several sizes.")
     parser.add_argument("--megabytes", default="40,400,4000", help="sizes, with commas")
     parser.add_argument("--scheme", default="p1000")

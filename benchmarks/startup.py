@@ -1,8 +1,8 @@
-"""How long commands take that have hardly anything to do: medians of ten runs.
+"""Time of commands that do hardly any work: medians of ten runs.
 
-``python benchmarks/startup.py [CHECKOUT]`` runs each command of this checkout, and in turn with it
-that of another checkout, for a table of before and after. Below them are the libraries without
-which no command starts.
+``python benchmarks/startup.py [CHECKOUT]`` runs each command of this checkout, alternating with
+that of another checkout, for a table of before and after. The last rows are libraries that every
+command imports.
 """
 
 import os
@@ -25,7 +25,7 @@ _DATA = (
     "encode --scheme xval arithmetic",
     "train arithmetic-xval --preset nano,layers=1,width=16,heads=2 --device cpu --steps 1",
 )
-#: Each ends with a new name, so that nothing is found again.
+#: Commands with a new name per run, so that no artifact is reused.
 COMMANDS = (
     "--help",
     "schemes",
@@ -38,8 +38,8 @@ LIBRARIES = ("import typer, rich", "import typer, rich, numpy", "import typer, r
 
 
 def seconds(words: Sequence[str], folder: Path, checkout: Path, **more: str) -> float:
-    """The wall time of one Python process."""
-    # Byte code is kept, as is usual.
+    """Return the wall time of a Python process."""
+    # Keep byte code, as usual.
     environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPATH": str(checkout)} | more
     started = time.perf_counter()
     subprocess.run(
@@ -49,7 +49,7 @@ def seconds(words: Sequence[str], folder: Path, checkout: Path, **more: str) -> 
 
 
 def numtok(command: str, run: int = 0) -> list[str]:
-    """The words of a Python process that runs a command."""
+    """Return the arguments of a Python process that runs a command."""
     return ["-m", "numtok", *command.format(name=f"run-{run}").split()]
 
 
@@ -70,7 +70,7 @@ def main() -> None:
                 [seconds(numtok(command, run), *each) for each in pairs] for run in range(RUNS + 1)
             ]
             shown = f"numtok {command.replace(' --name {name}', '')}"
-            printed.add_row(shown, *medians(taken[1:]))  # the first warms the file cache
+            printed.add_row(shown, *medians(taken[1:]))  # the first run warms the file cache
         for libraries in LIBRARIES:
             taken = [[seconds(["-c", libraries], _HERE, _HERE)] for _ in range(RUNS + 1)]
             printed.add_row(libraries, *medians(taken[1:]))
@@ -83,7 +83,7 @@ def main() -> None:
 
 
 def medians(taken: Sequence[Sequence[float]]) -> list[str]:
-    """The median of each column, as text."""
+    """Return the median of each column as text."""
     return [f"{median(column):.2f}" for column in zip(*taken, strict=True)]
 
 

@@ -1,10 +1,10 @@
-"""How the store's commands take to an artifact of very many shards.
+"""Time of the store's commands for an artifact with very many shards.
 
     python benchmarks/store.py --shards 100000
 
-One small shard is written again and again into one artifact, which is then
-listed, shown, verified in part and whole, and read as training would. Wall
-seconds of whole commands, start-up and all.
+One small shard is written repeatedly into one artifact. The artifact is then listed, shown,
+verified in part and as a whole, and read as for training. Times are wall times of whole commands,
+including start-up.
 """
 
 import argparse
@@ -28,12 +28,12 @@ from numtok.store.artifact import ENCODED, Artifact, Output, Parent
 from numtok.store.receipts import write_receipt
 from numtok.store.store import Store
 
-ROWS = 30  # of a shard
-A_RECEIPT = 1000  # shards
+ROWS = 30  # per shard
+A_RECEIPT = 1000  # shards per receipt
 
 
 def simulated(folder: Path, shards: int) -> Store:
-    """A store with an artifact ``many`` of so many equal shards."""
+    """Return a store with an artifact ``many`` of this many equal shards."""
     store = Store(folder / "store")
     data = gen(
         GenConfig("arithmetic", samples=ROWS, split="train=1"), store, lambda *_: None
@@ -61,7 +61,7 @@ def simulated(folder: Path, shards: int) -> Store:
 
 
 def main() -> None:
-    """Simulate what the options ask for, measure, print the table."""
+    """Create the artifact, measure, and print the table."""
     parser = argparse.ArgumentParser(description="Measure the store with very many shards.")
     parser.add_argument("--shards", type=int, default=10_000)
     shards = parser.parse_args().shards

@@ -1,26 +1,29 @@
-"""How fast numtok trains beside a plain GPT loop of the same size, and beside matrix products.
+"""Training speed of numtok, compared with a plain GPT loop of the same size and with matrix
+products.
 
     python benchmarks/train.py
     python benchmarks/train.py --preset gpt2 --tokens 1024 --batch 16    # on a GPU, in bfloat16
-    python benchmarks/train.py --devices 2 --threads 1                   # ranks beside one of them
+    python benchmarks/train.py --devices 2 --threads 1                   # ranks versus one rank
 
-Rows of made-up tokens, all of one length, four numbers in each, the last one the target:
+Rows are random tokens, all of one length, with four numbers each; the last number is the target:
 
-- *numtok*: its trainer, examples made from batches as in training.
-- *plain*: a GPT written out in this file as one would write it by hand, after nanoGPT (pre-norm,
-  one projection for queries, keys and values, SDPA; fused AdamW, clipping), on ready-made
-  tensors, with its loss at the same tokens. It knows tokens alone.
+- *numtok*: numtok's trainer, which makes examples from batches as in training.
+- *plain*: a simple GPT in this file, modeled on nanoGPT (pre-norm, one projection for queries, keys
+  and values, SDPA; fused AdamW, clipping). It uses prepared tensors, has its loss at the same
+  tokens, and no values.
 
-Tokens a second, and the share of the measured rate of matrix products: for both by the
-multiplications and additions that they really need, so numtok, which works out the last block only
-where something is predicted, is not credited for what it leaves out. The ratio is of tokens a
-second, the median over rounds in which the two take turns. Where there is a value head, the last
-column is the time of a step beside that of the same model without value channel and value head.
+Columns are tokens per second, and the fraction of the measured rate of matrix products. For both
+models, this fraction uses the operations that each of them needs. numtok computes the last block
+only where tokens are predicted, and is not credited for the rest.
 
-With ``--devices N`` numtok's trainer on N ranks beside one of these alone, which learns the same
-rows in the same batches; *apart* is how much N that learn without any exchange do beside one,
-which no exchange can pass. *memory* is that of a rank's weights, gradients and moments beside
-those of one that is alone.
+The ratio compares tokens per second, as the median over alternating rounds. For models with a value
+head, the last column compares the time per step with that of the same model without value channel
+and value head.
+
+``--devices N`` compares numtok's trainer on N ranks with a single rank, on the same rows in the
+same batches. *apart* is the speed of N ranks without any communication, compared with one, which is
+an upper limit. *memory* is that of a rank's weights, gradients and moments, relative to a single
+rank.
 """
 
 import argparse
@@ -61,9 +64,9 @@ from numtok.training.launch import launch
 from numtok.training.ranks import ALONE, Ranks, joined
 from numtok.training.trainer import WHOLE_STEP, Execution, Recipe, Trainer
 
-VOCABULARY = {"p1000": 1189, "xval": 271}  # of arithmetic, its text in words
-NUMBER = {"p1000": 3, "xval": 1}  # tokens of a number
-NUMBERS = 4  # in a row
+VOCABULARY = {"p1000": 1189, "xval": 271}  # for arithmetic, with text as words
+NUMBER = {"p1000": 3, "xval": 1}  # tokens per number
+NUMBERS = 4  # per row
 VALUED, TOKENS = ("scaled", "scalar"), ("lookup", "token")  # embedder and head
 CASES = (("p1000", "ar"), ("p1000", "mlm:targets"), ("xval", "mlm:targets"), ("xval", "ar"))
 
@@ -94,7 +97,7 @@ class Block(nn.Module):
 
 
 class Plain(nn.Module):
-    """A GPT as one writes it by hand, of the size of another model."""
+    """A simple GPT, of the same size as another model."""
 
     def __init__(self, size: ModelSettings, causal: bool) -> None:
         super().__init__()
@@ -114,7 +117,7 @@ class Plain(nn.Module):
                 nn.init.normal_(part.weight, std=0.02)
 
     def forward(self, x: Tensor, where: Tensor | None, labels: Tensor) -> Tensor:
-        """The loss; ``where`` are the flat indices of what is predicted, None for every token."""
+        """Return the loss; ``where`` has the flat indices of predicted tokens, None for all."""
         x = self.tokens(x) + self.places(torch.arange(x.shape[1], device=x.device))
         states = self.norm(self.blocks(x)).flatten(0, 1)
         return F.cross_entropy(self.head(states if where is None else states[where]), labels)
@@ -122,10 +125,10 @@ class Plain(nn.Module):
 
 @dataclass
 class Loop:
-    """The plain training loop, nanoGPT's."""
+    """The plain training loop, as in nanoGPT."""
 
     model: nn.Module
-    batches: list[tuple[Tensor, Tensor | None, Tensor]]  # what the model is called with
+    batches: list[tuple[Tensor, Tensor | None, Tensor]]  # arguments of the model
     bfloat16: bool
 
     def __post_init__(self) -> None:
@@ -144,7 +147,7 @@ class Loop:
 
 
 def batch(scheme: str, rows: int, length: int, step: int) -> Batch:
-    """Rows of random tokens with numbers at equal distances, the last at the end."""
+    """Return rows of random tokens with evenly spaced numbers, the last one at the end."""
     random, width = generator(scheme, step), NUMBER[scheme]
     starts = np.linspace(1, length - width, NUMBERS).astype(np.int64)
     count = rows * NUMBERS
@@ -158,14 +161,14 @@ def batch(scheme: str, rows: int, length: int, step: int) -> Batch:
         number_start=np.tile(starts, rows),
         number_length=np.full(count, width),
         number_value=random.uniform(-5, 5, count).astype(np.float32),
-        number_raw=np.zeros(count),  # no head here learns them
+        number_raw=np.zeros(count),  # no head here uses them
         channel=scheme == "xval",
         is_target=np.tile(np.arange(NUMBERS) == NUMBERS - 1, rows),
     )
 
 
 def plainly(example: TrainingBatch, device: torch.device) -> tuple[Tensor, Tensor | None, Tensor]:
-    """What the plain model is given."""
+    """Return the arguments of the plain model."""
     everything = len(example.where) == example.tokens.size
     tokens, where, labels = (
         torch.from_numpy(one).to(device) for one in (example.tokens, example.where, example.labels)
@@ -174,7 +177,7 @@ def plainly(example: TrainingBatch, device: torch.device) -> tuple[Tensor, Tenso
 
 
 def seconds(work: Callable[[], object], device: torch.device) -> float:
-    """Of some work, until the device is done."""
+    """Return the time of a function, including work on the device."""
     wait(device)
     started = time.perf_counter()
     work()
@@ -185,9 +188,9 @@ def seconds(work: Callable[[], object], device: torch.device) -> float:
 def examples(
     scheme: str, objective: str, options: argparse.Namespace
 ) -> Callable[[], Iterator[TrainingBatch]]:
-    """Makes that of each step, from batches that are there."""
+    """Return a function that yields the example of each step, from prepared batches."""
     made = OBJECTIVES.build(objective)
-    length = options.tokens - int(made.causal)  # one token goes before a row that is moved by one
+    length = options.tokens - int(made.causal)  # shifting a causal row adds one token
     rows = [batch(scheme, options.batch, length, step) for step in range(options.steps)]
     return lambda: (made.example(one, generator("masks", step)) for step, one in enumerate(rows))
 
@@ -199,7 +202,7 @@ def trainer(
     parts: tuple[str, str],
     ranks: Ranks = ALONE,
 ) -> Trainer:
-    """Of a model of the size asked for with an embedder and a head."""
+    """Return a trainer for a model of the given size, with an embedder and a head."""
     device = device_of(options.device)
     settings = ModelSettings.of(
         preset(options.preset),
@@ -215,7 +218,7 @@ def trainer(
 
 
 def measure(scheme: str, objective: str, options: argparse.Namespace) -> list[str]:
-    """The row of one case."""
+    """Return the row of the table for one case."""
     device = device_of(options.device)
     bfloat16 = device.type == "cuda"
     made, learnt = OBJECTIVES.build(objective), examples(scheme, objective, options)
@@ -257,7 +260,7 @@ def measure(scheme: str, objective: str, options: argparse.Namespace) -> list[st
 
 
 def beside_one(tell: Callable[[object], None], options: argparse.Namespace) -> list[list[str]]:
-    """One of the ranks: the rows of all cases."""
+    """Return the rows of all cases; runs in each rank."""
     torch.set_num_threads(options.threads)
     device = device_of(options.device)
     with joined(device) as ranks:
@@ -273,7 +276,7 @@ def _beside_one(
     together = trainer(scheme, objective, options, parts, ranks)
 
     def took(of: Trainer, take_part: bool = True) -> float:
-        ranks.any()  # all begin at once
+        ranks.any()  # all start together
 
         def steps() -> None:
             for example in learnt() if take_part else ():
@@ -299,7 +302,7 @@ def _beside_one(
 
 
 def held(of: Trainer) -> int:
-    """Bytes of the weights, gradients and moments that are here."""
+    """Return the bytes of the weights, gradients and moments in this rank."""
     weights = [*of.model.parameters()]
     both = [of._optimizer.state[one][key] for one in weights for key in ("exp_avg", "exp_avg_sq")]
     tensors = [*weights, *(one.grad for one in weights if one.grad is not None), *both]
@@ -308,7 +311,7 @@ def held(of: Trainer) -> int:
 
 
 def main() -> None:
-    """Measure what the options ask for and print the table."""
+    """Measure with the given options and print the table."""
     parser = argparse.ArgumentParser(description="Measure training beside a plain GPT loop.")
     parser.add_argument("--preset", default="nano")
     parser.add_argument("--tokens", type=int, default=24, help="of a row")
@@ -323,7 +326,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     device = device_of(options.device)
-    if device.type == "cpu":  # as `numtok train` does; for both
+    if device.type == "cpu":  # as in `numtok train`, for both models
         tune_malloc()
     title = f"{options.preset}, {options.batch} rows of {options.tokens} tokens"
     if options.devices:
