@@ -34,7 +34,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import encode as bench  # type: ignore[import-not-found]  # the file beside this one
+import encode as bench  # type: ignore[import-not-found]  # in the same folder
 
 for name, value in bench.ONE_THREAD.items():
     os.environ.setdefault(name, value)

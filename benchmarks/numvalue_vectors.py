@@ -2,8 +2,11 @@
 
     NUMTOK_STORE=artifacts python benchmarks/numvalue_vectors.py MODEL DATA
 
-The first table has, for questions and answers, the cosine between f(x) of two random numbers, and
-between proj(h) and the f(x) of its own or another number, and the lengths of both vectors.
+For questions and answers, the first table has:
+
+- the mean cosine between f(x) of two random numbers;
+- the mean cosine between proj(h) and the f(x) of its own number, or of another one;
+- the mean lengths of f(x) and proj(h).
 
 The second table has the fraction of exact answers with other vectors, generated without a grammar.
 When a model generates, it has f(x) in the question, and proj(h) at each generated `<num>`. An

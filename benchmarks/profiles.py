@@ -12,7 +12,7 @@ import os
 import shutil
 from statistics import median
 
-import encode as bench  # type: ignore[import-not-found]  # the file beside this one
+import encode as bench  # type: ignore[import-not-found]  # in the same folder
 from _shared import table  # type: ignore[import-not-found]
 from rich.console import Console
 

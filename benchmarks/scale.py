@@ -5,10 +5,15 @@
 The input is orbit-like JSON as in `encode.py`: a block of 40 MB with distinct numbers, repeated up
 to each size. It is encoded by one worker and by one worker per core.
 
-The table has the wall time of the whole command, the peak memory of all its processes together
-(PSS, sampled five times per second), the size of the output, and whether the shards are byte for
-byte those of one worker. Below it is the cost model: start-up and seconds per gigabyte, from the
-smallest and the largest size.
+The table has:
+
+- the wall time of the whole command;
+- the peak memory of all its processes together (PSS, sampled five times per second);
+- the number of shards and the size of the output;
+- whether the shards are byte for byte those of one worker.
+
+Below it is the cost model: start-up and seconds per gigabyte, from the smallest and the largest
+size.
 """
 
 import argparse
@@ -20,7 +25,7 @@ from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
 
-import encode as bench  # type: ignore[import-not-found]  # the file beside this one
+import encode as bench  # type: ignore[import-not-found]  # in the same folder
 from _shared import table  # type: ignore[import-not-found]
 from rich.console import Console
 

@@ -1,5 +1,4 @@
-"""Training speed of numtok, compared with a plain GPT loop of the same size and with matrix
-products.
+"""Training speed of numtok, compared with a plain GPT loop and with matrix products.
 
     python benchmarks/train.py
     python benchmarks/train.py --preset gpt2 --tokens 1024 --batch 16    # on a GPU, in bfloat16
@@ -8,9 +7,9 @@ products.
 Rows are random tokens, all of one length, with four numbers each; the last number is the target:
 
 - *numtok*: numtok's trainer, which makes examples from batches as in training.
-- *plain*: a simple GPT in this file, modeled on nanoGPT (pre-norm, one projection for queries, keys
-  and values, SDPA; fused AdamW, clipping). It uses prepared tensors, has its loss at the same
-  tokens, and no values.
+- *plain*: a GPT of the same size, written simply in this file and modeled on nanoGPT (pre-norm, one
+  projection for queries, keys and values, SDPA; fused AdamW, clipping). It uses prepared tensors,
+  has its loss at the same tokens, and no values.
 
 Columns are tokens per second, and the fraction of the measured rate of matrix products. For both
 models, this fraction uses the operations that each of them needs. numtok computes the last block
