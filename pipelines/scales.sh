@@ -5,7 +5,7 @@
 #   smoke   a test run of about a minute
 #   cpu     hours on two cores (default): a small model, three seeds, four budgets. The sweep files
 #           have these settings
-#   gpu     hours on one GPU: a model of the paper's size
+#   gpu     hours on one GPU: a model of the paper's size, except in numvalue-*
 #   paper   the model and settings of the paper. xVal trains for 500,000 steps on temperatures; for
 #           arithmetic, it states neither the number of steps nor of rows
 #
@@ -44,7 +44,7 @@
 #                   instructions; same scripts as OBJECTIVE
 #   ERA5            weather data (xval-table4): a value of `numtok fetch era5 --from`, or a copy
 #   TOKENS, MINUTES token budget and time budget (xval-table4)
-#   HOURS           step between the fetched hours, such as 6h (xval-table4)
+#   HOURS           step between the fetched hours (xval-table4; 6h from gpu scale on)
 #
 # decoding-regression-*; at paper scale, the whole grid of the paper's Appendix D:
 #
@@ -209,7 +209,7 @@ numgpt() {
 #
 #   cpu     six tasks of up to four digits, and small batches: the number of steps limits what is
 #           learned, not the number of rows (docs/log)
-#   gpu     all 38 tasks, up to five digits
+#   gpu     all 38 tasks of up to five digits, and a model smaller than the paper's
 #   paper   the published data, model size, learning rate and curriculum
 numvalue() {
     TASKS=add_Integer+floordiv_Integer+length_Integer+max_Float+multiply_easy_Integer+to_scient_Float
