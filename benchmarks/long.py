@@ -151,7 +151,7 @@ def measured(
     """Generate and encode rows of this many stations, and train on them."""
     name = f"stations-{stations}"
     settings = ["--stations", f"{stations}..{stations}", "--days", "1..1", "--every", "1"]
-    split = ["--samples", "40", "--split", "validation=0.1", "--name", name]
+    split = ["--rows", "40", "--split", "validation=0.1", "--name", name]
     numtok(store, "gen", "temperature", "--from", "field", *settings, *split)
     encoded = numtok(store, "encode", name, "--scheme", scheme)
     counts = encoded["counts"]
