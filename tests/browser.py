@@ -1,4 +1,4 @@
-"""A headless browser, one session for the tests of a module."""
+"""A headless browser: one session for all tests of a module."""
 
 import shutil
 from collections.abc import Iterator
@@ -20,11 +20,11 @@ def browser() -> Iterator[Any]:
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     started = webdriver.Chrome(options, webdriver.ChromeService(driver))
-    started.set_script_timeout(300)  # axe-core, on a machine that does other things, too
+    started.set_script_timeout(300)  # axe-core is slow on a busy computer
     yield started
     started.quit()
 
 
 def severe(browser: Any) -> list[Any]:
-    """What went wrong on a page."""
+    """Return the severe errors in the browser's log."""
     return [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]

@@ -1,10 +1,11 @@
-"""Many small cases in one test: a test or a subtest each costs milliseconds more than it does.
+"""Many small cases in one test: each test or subtest would add milliseconds of overhead.
 
-``@each("name", cases)`` reads as ``pytest.mark.parametrize``, but is one test of all cases, of
-which all that fail are named; beneath ``@given`` an example is drawn once for all of them.
-``with case(...)`` names what fails in a loop. Fixtures are made once, so a test that leaves
-something behind in one of them (a file, a patch) keeps ``parametrize``, as does one whose cases
-take long.
+``@each("name", cases)`` works like ``pytest.mark.parametrize``, but runs all cases in one test and
+names all that fail. Below ``@given``, each example is drawn once for all cases. ``with case(...)``
+names the failing case in a loop.
+
+Fixtures are made once per test. So a test that leaves something in a fixture (a file, a patch) uses
+``parametrize``, as does one with slow cases.
 """
 
 import doctest
@@ -21,7 +22,7 @@ Test = Callable[..., None]
 
 
 def each(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Test], Test]:
-    """Runs the test with every case: a value of the one name, or a tuple of all names'."""
+    """Run the test with every case: a value for a single name, or a tuple for several."""
     names = (names,) if isinstance(names, str) else names
     rows: list[tuple[Any, ...]] = [(case,) if len(names) == 1 else tuple(case) for case in cases]
 
@@ -53,7 +54,7 @@ def each(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Test],
 
 
 def check_examples(*modules: str, **names: object) -> None:
-    """Run the doctests of modules of numtok, of which each has some, with these ``names``."""
+    """Run the doctests of modules of numtok, which must have some, with these ``names``."""
     for name in modules:
         with case(name):
             found = doctest.testmod(importlib.import_module(f"numtok.{name}"), extraglobs=names)
@@ -63,7 +64,7 @@ def check_examples(*modules: str, **names: object) -> None:
 
 @contextmanager
 def case(*name: object, **facts: object) -> Iterator[None]:
-    """What fails in the block tells which case it was."""
+    """Add the name of the case to an error in the block."""
     try:
         yield
     except BaseException as error:

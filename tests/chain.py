@@ -1,4 +1,4 @@
-"""The stages as most tests run them, one after the other, and what they leave, read back."""
+"""Run the stages as most tests do, and read the results back."""
 
 import csv
 import io
@@ -61,12 +61,12 @@ def report_of(artifact: Artifact) -> Report:
 
 
 def other_notes(notes: Iterable[str]) -> list[str]:
-    """Return the notes that are not on prediction intervals, which most small data lack."""
+    """Return the notes other than those on prediction intervals, which most small data lack."""
     return [note for note in notes if not note.startswith(("No prediction int", "90% int"))]
 
 
 def predictions_of(artifact: Artifact) -> list[dict[str, Any]]:
-    """The rows of predictions.parquet."""
+    """Return the rows of predictions.parquet."""
     path = artifact.path / PREDICTIONS_FILE
     found: list[dict[str, Any]] = pq.read_table(path, page_checksum_verification=True).to_pylist()
     return found
@@ -78,12 +78,12 @@ def timing_of(artifact: Artifact) -> dict[str, Any]:
 
 
 def contents(artifact: Artifact) -> dict[str, bytes]:
-    """The bytes of each listed file, which are the same for every run."""
+    """Return the bytes of each listed file, which are the same in every run."""
     return {file.path: (artifact.path / file.path).read_bytes() for file in artifact.files()}
 
 
 def every_file(artifact: Artifact) -> dict[str, bytes]:
-    """The bytes of each file, listed or not, except for the clocks."""
+    """Return the bytes of each file, listed or not, except for the timing."""
     return {
         str(path.relative_to(artifact.path)): path.read_bytes()
         for path in sorted(artifact.path.rglob("*"))
@@ -109,5 +109,5 @@ def csv_rows(text: str) -> list[dict[str, str]]:
 
 
 def unpadded(text: str) -> list[str]:
-    """The lines of a printed table with single spaces."""
+    """Return the lines of a printed table with single spaces."""
     return [" ".join(line.split()) for line in text.splitlines()]

@@ -1,6 +1,6 @@
-"""Which embedders, trunks, heads and objectives make a model together, with which schemes.
+"""Combinations of embedders, trunks, heads, objectives and schemes that form a model.
 
-All of it is read from the registries: a new file takes part without a word here.
+All are read from the registries, so new files take part automatically.
 """
 
 from collections.abc import Iterator
@@ -24,8 +24,8 @@ from numtok.registry import Registry
 from numtok.setting_values import as_spec
 from tests import fakemodels
 
-#: One of each kind: tokens, of a fixed number and not; a value beside one token, and beside many; a
-#: token that stands before a number; digits with their decimal place.
+#: One scheme per kind: a fixed or variable number of tokens; a value with one token or with many; a
+#: token that announces a number; digits with their decimal place.
 SCHEMES_OF_A_KIND = ("p1000", "digits", "xval", "numgpt", "numvalue", "rt")
 CLASSES = ("no", "yes")
 _SMALL = {"layers": 2, "heads": 2, "width": 16}
@@ -34,7 +34,7 @@ CONTEXT = 96
 
 @dataclass(frozen=True)
 class Combination:
-    """Specs of what a model is made of; ``head`` is None where it says labels."""
+    """Specs of the parts of a model; ``head`` is None if the model predicts labels."""
 
     scheme: str
     trunk: str
@@ -46,7 +46,7 @@ class Combination:
         return " ".join(str(one) for one in vars(self).values() if one is not None)
 
     def model(self) -> Model:
-        """By chance; UsageError where these do not go together."""
+        """Build a model with random weights; raise UsageError if the parts do not fit together."""
         of_labels = OBJECTIVES.build(self.objective).requires() == "label"
         if of_labels is not (self.head is None):
             raise UsageError(f"{self.objective} with the head {self.head}")
@@ -65,7 +65,7 @@ class Combination:
 
     @property
     def possible(self) -> bool:
-        """Whether there is such a model."""
+        """True if the parts form a model."""
         if not _embeds(self.embedder, self.scheme, self.objective):
             return False
         if not _speaks(self.head, self.scheme):
@@ -79,7 +79,7 @@ class Combination:
 
 @cache
 def _embeds(embedder: str, scheme: str, objective: str) -> bool:
-    """Known once for all models, most of which need not be built then."""
+    """Return whether an embedder fits; the cache saves building most of the models."""
     made, vocabulary = EMBEDDERS.build(embedder), Vocabulary.of(fakemodels.codec(scheme))
     try:
         module = made.build(vocabulary, _SMALL["width"])
@@ -105,23 +105,23 @@ def _speaks(head: str | None, scheme: str) -> bool:
 
 
 def small(trunk: str) -> str:
-    """A trunk's spec at a small size, as far as it has one."""
+    """Return a trunk's spec at a small size, as far as it has size settings."""
     known = settings_in(TRUNKS[trunk])
     sizes = {key: value for key, value in _SMALL.items() if key in known}
     return ",".join([trunk, *(f"{key}={value}" for key, value in sizes.items())])
 
 
-# They need 210 coordinates, more than a small model has.
+# These need 210 coordinates, more than a small model has.
 _WIDE = ("base10,combine=pad", "base10,combine=sum")
 
 
 def specs(registry: Registry[Any]) -> list[str]:
-    """One spec a name, at the settings at which contracts are checked."""
+    """Return one spec per name, at the settings at which contracts are checked."""
     return [registry.checked_at(name) for name in registry]
 
 
 def variants(registry: Registry[Any]) -> list[str]:
-    """Each name with each other value of its settings that are a choice, or yes or no."""
+    """Return each name with each other value of its flags and settings with choices."""
     found = []
     for name in registry:
         for key, one in settings_in(registry[name]).items():
@@ -134,7 +134,7 @@ def variants(registry: Registry[Any]) -> list[str]:
 
 
 def trunks() -> list[str]:
-    """Those of tokens, but for such as name a model that lies somewhere."""
+    """Return the specs of token trunks, except those that load a pretrained model."""
     kinds = {name: TRUNKS[name] for name in TRUNKS}
     return [
         small(name)
@@ -144,13 +144,13 @@ def trunks() -> list[str]:
 
 
 def first_possible(*of: Any) -> Combination | None:
-    """With the first scheme that goes with them."""
+    """Return the combination with the first scheme that fits, or None."""
     every = (Combination(scheme, *of) for scheme in SCHEMES_OF_A_KIND)
     return next((one for one in every if one.possible), None)
 
 
 def whole() -> Iterator[Combination]:
-    """Every trunk, embedder, head and objective that go together, with each scheme that does."""
+    """Yield every valid combination of trunk, embedder, head, objective and scheme."""
     for of in product(trunks(), specs(EMBEDDERS), [None, *specs(HEADS)], specs(OBJECTIVES)):
         for scheme in SCHEMES_OF_A_KIND:
             if (one := Combination(scheme, *of)).possible:
@@ -158,7 +158,7 @@ def whole() -> Iterator[Combination]:
 
 
 def sample() -> Iterator[Combination]:
-    """Few in which each name and each value of a setting occurs."""
+    """Yield a few combinations that together contain each name and each value of a setting."""
     every: list[list[str | None]] = [
         [*trunks()],
         [*specs(EMBEDDERS), *(spec for spec in variants(EMBEDDERS) if spec not in _WIDE)],
@@ -169,7 +169,7 @@ def sample() -> Iterator[Combination]:
     while any(left):
         kind = max(range(len(left)), key=lambda one: len(left[one]))
         wanted = next(spec for spec in every[kind] if spec in left[kind])
-        # What was not there yet comes first.
+        # Prefer specs that have not occurred yet.
         partners = [
             sorted(specs, key=lambda spec: spec not in new)
             for specs, new in zip(every, left, strict=True)

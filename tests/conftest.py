@@ -1,4 +1,4 @@
-"""How hypothesis runs (the same examples each time), the disk, signals, and folders of plugins."""
+"""Shared setup: hypothesis (the same examples each time), the disk, signals, plugin folders."""
 
 import gc
 import os
@@ -22,16 +22,16 @@ settings.register_profile("default", _COMMON, max_examples=25)
 settings.register_profile("long", _COMMON, max_examples=3000)
 settings.load_profile("default")
 
-# On a CPU everywhere, whose figures are the same; `just test-gpu` shows the tests a GPU.
+# Run on CPUs only, where results are the same everywhere; `just test-gpu` exposes a GPU.
 if "NUMTOK_TESTS_GPU" not in os.environ:
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
-for _name in ("NUMTOK_STORE", "NUMTOK_TABICL"):  # of whoever runs the tests
+for _name in ("NUMTOK_STORE", "NUMTOK_TABICL"):  # set by the user
     os.environ.pop(_name, None)
-os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # as the command has it (numtok/cli/main.py)
-# The workers of the tests take all cores already: threads would only wait for each other.
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # as numtok/cli/main.py sets it
+# The test workers already occupy all cores: more threads would only wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# Folders of tests in memory, where there is room: a disk takes milliseconds to forget a file.
+# Keep test folders in memory if there is room: deleting a file from disk takes milliseconds.
 _MEMORY = Path("/dev/shm")
 if _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > 4 << 30:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
@@ -40,20 +40,20 @@ pytest_plugins = ["tests.messages", "tests.shell", "tests.tiers"]
 
 
 def pytest_collection_finish() -> None:
-    """What is imported stays: no collection of garbage looks at its million objects again."""
+    """Freeze the million imported objects, so that no garbage collection scans them again."""
     gc.collect()
     gc.freeze()
 
 
 def pytest_sessionfinish() -> None:
-    """pytest collects garbage ten times at its end, for objects that complain as they go."""
+    """Freeze all objects: pytest collects garbage ten times at exit to find late warnings."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_waiting_for_the_disk() -> Iterator[None]:
-    """No power is cut here, so what was written is there, on the disk or not: much faster."""
+    """Skip ``fsync``: it is slow, and only needed if the power fails."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda fd: None)
         yield
@@ -61,7 +61,7 @@ def _no_waiting_for_the_disk() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _no_signal_is_left_blocked_or_handled() -> Iterator[None]:
-    """Otherwise a later test fails, and nothing shows which one was the cause."""
+    """Check that each test restores signals; otherwise a later test fails for no visible reason."""
 
     def state() -> list[object]:
         handlers = map(signal.getsignal, (signal.SIGINT, signal.SIGTERM, signal.SIGALRM))
@@ -74,11 +74,11 @@ def _no_signal_is_left_blocked_or_handled() -> Iterator[None]:
 
 @pytest.fixture
 def plugins(tmp_path: Path) -> Iterator[Path]:
-    """A folder with an empty one for schemes; plugins are forgotten after the test."""
+    """Provide a plugin folder with an empty ``schemes``; forget its plugins after the test."""
     folder = tmp_path / "plugins"
     (folder / "schemes").mkdir(parents=True)
     folders, path = folders_of_plugins._folders.copy(), sys.path.copy()
-    folders_of_plugins.on_use = None  # as a command of an earlier test left it
+    folders_of_plugins.on_use = None  # a command of an earlier test may have set it
     yield folder
     sys.path[:] = path
     folders_of_plugins.on_use = None

@@ -1,4 +1,4 @@
-"""Texts counted as ``numtok profile`` does, in memory, in any division into batches and units."""
+"""Count texts as ``numtok profile`` does, in memory, in any division into batches and units."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from numtok.encoding.targets import resolve
 from numtok.encoding.texts import Texts
 from numtok.numerals.policy import NumeralPolicy
 
-#: Name to spans, in characters of the text.
+#: Target names with their spans, in characters of the text.
 Marked = Mapping[str, Sequence[tuple[int, int]]]
 
 
@@ -24,7 +24,7 @@ def count(
     policy: NumeralPolicy | None = None,
     same_ids: bool = False,
 ) -> Counted:
-    """The texts of each batch of each unit; ``targets`` are by text."""
+    """Count the texts of each batch of each unit; ``targets`` maps a text to its marked spans."""
     parts = []
     row = 0
     for unit in units:
@@ -72,14 +72,14 @@ def _add(
 
 
 def labels(counted: Counted) -> dict[int, str]:
-    """What each node with numbers is called, in the order of the text."""
+    """Return the label of each node with numbers, in text order."""
     places = counted.places()
     beyond = [node for node in (1,) if places.pop(node, None) is not None]
     return counted.fields.labels(counted.fields.ordered(places) + beyond)
 
 
 def values(counted: Counted) -> dict[str, Counter[float]]:
-    """Every value of each field, and how often it is there; each has fewer than 1,024."""
+    """Return how often each value of a field occurs; a field must have fewer than 1,024."""
     found = {}
     for node, label in labels(counted).items():
         distinct = counted.tallies[node].distinct
@@ -90,11 +90,11 @@ def values(counted: Counted) -> dict[str, Counter[float]]:
 
 
 def tally(counted: Counted) -> NumberStatistics:
-    """The statistics of the one field there is."""
+    """Return the statistics of the only field."""
     (only,) = counted.tallies.values()
     return only
 
 
 def figures(counted: Counted) -> dict[str, FieldProfile]:
-    """The figures of every field."""
+    """Return the profile of every field."""
     return {label: field_profile(node, label, counted) for node, label in labels(counted).items()}

@@ -1,9 +1,14 @@
-"""Every way in which a stored file can be damaged, by the type of the file.
+"""Every way to damage a stored file, by file type.
 
-``damages(path)`` are those of one file: of JSON each value missing, null, of another type, out of
-range; of Parquet each column missing, doubled, of another type, with a null, with integers out of
-range, with lists of another length; of safetensors and of any file those of bytes and of what is
-no regular file. Nothing here knows what numtok says of them.
+``damages(path)`` yields the damages of one file:
+
+- JSON: each value missing, null, of another type or out of range
+- Parquet: each column missing, doubled, of another type, with a null, with integers out of range or
+  with lists of another length
+- safetensors: a changed header or changed data
+- any file: changed bytes, or something that is not a regular file
+
+Nothing here depends on what numtok reports about them.
 """
 
 import json
@@ -20,13 +25,13 @@ import pyarrow.parquet as pq
 
 _DEEP = 100_000  # brackets
 _HUGE = 1 << 42  # bytes of a sparse file
-_PLACES = 20  # in a JSON value that are damaged, spread over all of them
+_PLACES = 20  # damaged values per JSON value, evenly spread
 _MOST = 2**31 - 1
 _OTHERS: tuple[Any, ...] = (None, "text", "\ud800", 3, -1, 10**12, 10**30, 1e308, [], {})
 
 
 class Damage(NamedTuple):
-    """One way; where ``refused``, no reader can take the file for a whole one."""
+    """One way to damage a file; ``refused`` if no reader can take the result for an intact file."""
 
     name: str
     inflict: Callable[[Path], None]
@@ -34,7 +39,7 @@ class Damage(NamedTuple):
 
 
 def damages(path: Path) -> Iterator[Damage]:
-    """All ways of one file, which is whole now; each of them puts another file in its place."""
+    """Yield all ways to damage an intact file; each puts another file in its place."""
     yield from _of_bytes(path)
     if path.suffix == ".json":
         yield from _of_json(json.loads(path.read_bytes()), _write_json)
@@ -51,7 +56,7 @@ def damages(path: Path) -> Iterator[Damage]:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Never through the name: other stores may have links to the same file."""
+    """Replace the file instead of overwriting it: other stores may have links to it."""
     path.unlink()
     path.write_bytes(content)
 
@@ -89,7 +94,7 @@ def _sparse(path: Path, size: int) -> None:
 
 def a_socket(path: Path) -> None:
     here = Path.cwd()
-    os.chdir(path.parent)  # the name of a socket has a hundred bytes or so
+    os.chdir(path.parent)  # the path of a socket is limited to about a hundred bytes
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(path.name)
     os.chdir(here)
@@ -128,7 +133,7 @@ def _of_json(
 
 
 def _places(value: Any, *before: str | int) -> Iterator[tuple[str | int, ...]]:
-    """Where the values are; of a list the first."""
+    """Yield the path of each value; of a list, only its first item."""
     items: Any = ()
     if isinstance(value, dict):
         items = value.items()

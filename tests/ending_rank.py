@@ -1,4 +1,4 @@
-"""A rank that comes to an end, in a module of its own: each rank imports it as it starts."""
+"""A rank that ends early, in its own module because each rank imports it when it starts."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from numtok.training.ranks import joined
 
 
 def ends(tell: Tell, folder: Path, how: str) -> int:
-    """The second rank comes to an end; the first waits for it."""
+    """End the second rank as ``how`` says, while the first waits for it."""
     with joined(torch.device("cpu")) as ranks:
         (folder / f"{ranks.rank}").write_text(str(os.getpid()))
         tell(f"{ranks.count} ranks")
@@ -33,7 +33,7 @@ def ends(tell: Tell, folder: Path, how: str) -> int:
 
 
 def threads_left(tell: Tell) -> list[str]:
-    """The names of the threads of a rank that has learnt, and left the others."""
+    """Return the names of the threads of a rank that has trained and left the group."""
     with joined(torch.device("cpu")):
         _learns()
     return [one.read_text().strip() for one in Path("/proc/self/task").glob("*/comm")]
@@ -42,4 +42,4 @@ def threads_left(tell: Tell) -> list[str]:
 def _learns() -> None:
     copies = DistributedDataParallel(torch.nn.Linear(2, 2))
     copies(torch.ones(3, 2)).sum().backward()
-    vars(copies)["itself"] = copies  # gone with the next collection, not before
+    vars(copies)["itself"] = copies  # a cycle, freed only by the next garbage collection

@@ -1,19 +1,22 @@
-"""A device that is not there: its tensors hold values on the CPU and say that they lie elsewhere.
+"""A fake device: its tensors hold values on the CPU but report another device.
 
-``with FakeDevice("cuda") as fake:`` has ``.to("cuda")`` and ``torch.zeros(3, device="cuda")`` give
-such tensors, and whatever is made of them is one. As on a GPU a tensor of the host beside one of
-the device raises, but for numbers (of Python, or a tensor without axes in what is worked out
-element by element), and only ``to``, ``cpu``, ``cuda`` and ``copy_`` lead from one to the other. It
-is stricter in one point: indices of the host into a tensor of the device, which CUDA takes and
-waits for, raise.
+Within ``with FakeDevice("cuda") as fake:``, ``.to("cuda")`` and ``torch.zeros(3, device="cuda")``
+return such tensors, and so do all operations on them. As on a GPU, an operation on a host tensor
+and a device tensor raises. Numbers are exempt: those of Python, and tensors without axes in
+elementwise operations. Only ``to``, ``cpu``, ``cuda`` and ``copy_`` move values between host and
+device. One rule is stricter: indexing a device tensor with host indices raises, whereas CUDA
+accepts them and waits.
 
-``fake.syncs`` counts what makes the host wait for the device: numbers and shapes that depend on
-values (``item``, ``bool``, ``tolist``, ``nonzero``, masks as indices, ``unique``), copies to the
-host, and copies from memory of the host that is not pinned.
+``fake.syncs`` counts what makes the host wait for the device:
 
-To PyTorch below Python these tensors lie on its device ``meta``, whose gradients a build for CPUs
-can work out. So what asks there for the kind of a device (attention for its kernel, autocast) does
-what it does for ``meta``: kernels of a GPU and bfloat16 are not tried.
+- numbers and shapes that depend on values (``item``, ``bool``, ``tolist``, ``nonzero``, masks as
+  indices, ``unique``)
+- copies to the host
+- copies from host memory that is not pinned
+
+Below Python, PyTorch sees these tensors on its device ``meta``, whose gradients a CPU build can
+compute. Code that checks the device type there (attention for its kernel, autocast) behaves as for
+``meta``, so GPU kernels and bfloat16 are not tested.
 """
 
 from collections import Counter
@@ -34,7 +37,7 @@ _WAITED_FOR = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
 
 
 class OnDevice(Tensor):
-    """``held``: the values, on the CPU."""
+    """A tensor that reports the device ``of``; ``held`` has its values, on the CPU."""
 
     held: Tensor
     of: "FakeDevice"
@@ -53,11 +56,11 @@ class OnDevice(Tensor):
         return made
 
     def __init__(self, held: Tensor, of: "FakeDevice") -> None:
-        """Made by ``__new__``."""
+        """Do nothing: ``__new__`` sets all attributes."""
 
     @property
     def device(self) -> torch.device:  # type: ignore[override]
-        """Where it says that it lies."""
+        """Return the device that the tensor reports."""
         return torch.device(self.of.type, 0)
 
     def __repr__(self) -> str:  # type: ignore[override]
@@ -67,8 +70,8 @@ class OnDevice(Tensor):
         made = OnDevice(self.held.detach().clone(), self.of)
         return cast(OnDevice, made.requires_grad_(self.requires_grad))
 
-    # A module whose tensors change their class keeps its parameters where these are there
-    # (``nn.Module.to``), so that what is tied stays tied.
+    # ``nn.Module.to`` needs these methods to keep the parameters of a module whose tensors change
+    # their class, so that tied weights stay tied.
     def __tensor_flatten__(self) -> tuple[list[str], Any]:
         return ["held"], self.of
 
@@ -88,9 +91,9 @@ class OnDevice(Tensor):
 
 
 class FakeDevice:
-    """A device of some type, such as ``cuda``, for as long as the block lasts.
+    """A fake device of some type, such as ``cuda``, active within the ``with`` block.
 
-    ``float64``: whether it has such tensors; MPS has none.
+    ``float64``: whether it supports 64-bit floats; MPS does not.
     """
 
     def __init__(self, type_: str = "cuda", float64: bool = True) -> None:
@@ -100,7 +103,7 @@ class FakeDevice:
 
     @property
     def device(self) -> torch.device:
-        """As ``--device`` names it."""
+        """Return the device, as ``--device`` names it."""
         return torch.device(self.type)
 
     def __enter__(self) -> "FakeDevice":
@@ -112,19 +115,19 @@ class FakeDevice:
         self._stack.close()
 
     def names(self, thing: object) -> bool:
-        """Whether this is a name of it, or it itself."""
+        """Return whether ``thing`` is this device or its name."""
         if isinstance(thing, str):
             return thing.partition(":")[0] == self.type
         return isinstance(thing, torch.device) and thing.type == self.type
 
     def holding(self, values: Tensor) -> OnDevice:
-        """A tensor of the device with these values."""
+        """Return a tensor of the device with these values."""
         if not self.float64 and values.dtype in _WIDE:
             raise TypeError(f"Cannot convert a tensor to {values.dtype} on {self.type}")
         return OnDevice(values, self)
 
     def worked_out(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """An operation of ATen, on the values."""
+        """Run an ATen operation on the held values."""
         tensors = [one for one in _leaves(args, kwargs) if isinstance(one, Tensor)]
         held = {id(one.held): one for one in tensors if isinstance(one, OnDevice)}
         asked = kwargs.get("device")
@@ -143,7 +146,7 @@ class FakeDevice:
             kwargs = {**kwargs, "device": _CPU}
         values = {key: _changed(_values, one) for key, one in kwargs.items()}
         made = func(*(_changed(_values, one) for one in args), **values)
-        if torch.Tag.inplace_view in func.tags:  # its own shape follows
+        if torch.Tag.inplace_view in func.tags:  # update the shape of the wrapper
             with no_dispatch():
                 func(*args, **kwargs)
         here = asked == _META or asked is None
@@ -164,7 +167,7 @@ class FakeDevice:
     def _copied(self, source: Tensor, to_device: bool) -> None:
         if isinstance(source, OnDevice) and not to_device:
             self.syncs["copy to the host"] += 1
-        # A number of the host is an argument of a kernel.
+        # A host tensor without axes is passed as a kernel argument.
         if to_device and not isinstance(source, OnDevice) and source.dim() and not _pinned(source):
             self.syncs["copy from memory that is not pinned"] += 1
 
@@ -199,7 +202,7 @@ def _pinned(one: Tensor) -> bool:
 
 
 def _check(func: Any, args: Sequence[Any], tensors: Sequence[Tensor]) -> None:
-    """Raise RuntimeError where tensors of the host and of the device meet."""
+    """Raise RuntimeError if an operation mixes host and device tensors."""
     plain = [one for one in tensors if not isinstance(one, OnDevice)]
     if not plain or len(plain) == len(tensors):
         return
@@ -228,7 +231,7 @@ class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 class _Calls(TorchFunctionMode):
-    """What PyTorch would look for the device for before it comes to operations."""
+    """Handle calls that check for the device before PyTorch dispatches operations."""
 
     def __init__(self, of: FakeDevice) -> None:
         super().__init__()
@@ -262,7 +265,7 @@ class _Calls(TorchFunctionMode):
         return func(*args, **kwargs)
 
     def _below(self, one: Any, strings: bool) -> Any:
-        """The device as PyTorch knows it."""
+        """Replace the fake device with the one that PyTorch sees."""
         if isinstance(one, torch.device) or (strings and isinstance(one, str)):
             return _META if self._of.names(one) else one
         return one

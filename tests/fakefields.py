@@ -1,4 +1,4 @@
-"""Small fields as artifacts, for the tests of tasks that read one."""
+"""Small field artifacts, for tests of tasks that read one."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -33,7 +33,7 @@ __all__ = [
 
 
 def numbered(times: NDArray[np.datetime64], cells: int) -> NDArray[np.float32]:
-    """Values [times, cells] that are all different: they tell the time and the cell."""
+    """Return distinct values [times, cells], so that each identifies its time and cell."""
     return np.arange(len(times) * cells, dtype="f4").reshape(-1, cells)
 
 
@@ -47,7 +47,7 @@ def make(
     variable: str = "2m_temperature",
     units: str = "K",
 ) -> Artifact:
-    """An artifact of kind ``field`` in the store at ``root``: values [times, cells]."""
+    """Write an artifact of kind ``field`` to the store at ``root``: values [times, cells]."""
     pytest.importorskip("xarray", reason="fields need xarray and zarr")
     pytest.importorskip("zarr", reason="fields need xarray and zarr")
     settings = {"name": name, "first": str(times[0]), "times": len(times)}

@@ -1,4 +1,4 @@
-"""Decoder heads that say what a test tells them, and all numbers of a small codec one by one."""
+"""Decoder heads with given probabilities, and a list of all numbers of a small codec."""
 
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -33,9 +33,9 @@ def value_head(spec: str) -> ValueHead:
 def draws_alone(
     reader: ValueReader, parameters_NP: Tensor, calibration: Calibration, scaling: Scaling
 ) -> Predictive:
-    """Replace the ``predictive`` of a reader by nine draws of each number, without a density.
+    """Replace the ``predictive`` of a reader by nine samples per number, without a density.
 
-    A reader's point may be the median of these, so they do not depend on it.
+    The samples do not depend on the reader's point, which may be their median.
     """
     centers = parameters_NP.float().mean(dim=1, keepdim=True).sigmoid().cpu().double().numpy()
     around = np.clip(centers + np.linspace(-0.04, 0.04, 9), 0, 1)
@@ -50,7 +50,7 @@ class Listed:
 
     @cached_property
     def paths(self) -> list[tuple[int, ...]]:
-        """The tokens of each, as the scheme allows them one after the other."""
+        """Return the token sequence of each number, as the scheme's grammar allows it."""
         width, names = self.scheme.tokens_per_number, self.scheme.vocabulary()
         assert width is not None
         paths: list[tuple[int, ...]] = [()]
@@ -65,13 +65,14 @@ class Listed:
 
     @cached_property
     def values(self) -> Floats:
-        """float64[m]: what each is read as."""
+        """float64[m]: the decoded value of each number."""
         tokens = np.array(self.paths, np.uint32)
         return self.scheme.decode(tokens.ravel(), np.full(len(tokens), tokens.shape[1])).values
 
     @cached_property
     def ends(self) -> Floats:
-        """float64[m, 2]: each cell as the scheme says it; zero has all that lies between others."""
+        """float64[m, 2]: the scheme's interval of each number; zero gets the gap between its
+        neighbors."""
         ends = np.array([self.scheme.interval(path) for path in self.paths])
         points = ends[:, 0] == ends[:, 1]
         positive = ends[(ends[:, 0] >= 0) & ~points]
@@ -79,7 +80,7 @@ class Listed:
         return ends
 
     def shares(self, low: float, high: float) -> Floats:
-        """float64[m]: what share of each cell lies between two normalised values."""
+        """float64[m]: the fraction of each cell that lies between two normalized values."""
         first, last = self.ends.T
         shares: Floats = np.clip(
             (np.minimum(high, last) - np.maximum(low, first)) / (last - first), 0, 1
@@ -89,12 +90,12 @@ class Listed:
 
 @cache
 def listed(spec: str) -> Listed:
-    """Listed once for all tests."""
+    """Return the numbers of a scheme, listed once for all tests."""
     return Listed(SCHEMES.build(spec))
 
 
 class Told(DecoderReader):
-    """A reader that gives each number the log-probability it is told: float64[n, m] as listed.
+    """A reader with given log-probabilities per number: float64[n, m], in the listed order.
 
     Its parameters are [n, 1], the rows of that table.
     """
@@ -117,7 +118,7 @@ class Told(DecoderReader):
         return torch.arange(len(self.log_masses), dtype=torch.float32)[:, None]
 
     def following(self, row: int, prefix: tuple[int, ...]) -> Floats:
-        """float64[V]: log-probabilities of the next token; all alike behind what is impossible."""
+        """float64[V]: log-probabilities of the next token; uniform after an impossible prefix."""
         if (row, prefix) not in self.known:
             there = (self.paths[:, : len(prefix)] == np.array(prefix, np.int64)).all(axis=1)
             tokens, logs = self.paths[there, len(prefix)], self.log_masses[row, there]
@@ -142,7 +143,7 @@ class Told(DecoderReader):
 
 
 class ToldBeginnings(DecoderBeginnings):
-    """Its beginnings."""
+    """Prefixes of the numbers that a :class:`Told` reader writes."""
 
     def __init__(self, reader: Told, parameters_NP: Tensor) -> None:
         self._reader: Told = reader

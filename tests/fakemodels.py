@@ -1,4 +1,4 @@
-"""Texts encoded in memory, and small models of random weights, for the tests of ``nn``."""
+"""Texts encoded in memory, and small models with random weights, for tests of models."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -35,7 +35,7 @@ CPU = torch.device("cpu")
 
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:
-    """For such small models more threads are only slower."""
+    """Use one thread: more only slow down such small models."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -43,7 +43,7 @@ def one_thread() -> Iterator[None]:
 
 
 def batches(of: EncodedSplit, size: int, classes: Sequence[str] = ()) -> Batches:
-    """A value head learns the channel where there is one, and else the numbers themselves."""
+    """Return batches for value heads: the channel if there is one, else the numbers themselves."""
     values = of.numbers.astype(np.float32) if of.channel is None else of.channel
     return Batches(of, lambda numbers: values[numbers], size, classes)
 
@@ -61,10 +61,10 @@ def model(
     classes: Sequence[str] = (),
     places: str | None = None,
 ) -> Model:
-    """A model that has learnt nothing, ready to be evaluated.
+    """Build an untrained model, ready for evaluation.
 
-    Its weights have the standard deviation ``spread``, many times the usual one, so that it has
-    strong opinions, which differ from token to token.
+    ``spread`` is the standard deviation of its weights. It is many times the usual one, so that
+    predictions are confident and differ between tokens.
     """
     one = codec(scheme)
     settings = ModelSettings.of(
@@ -87,25 +87,25 @@ def model(
 
 
 def trained(**known: Any) -> Trained:
-    """What a model tells of its training that had none."""
+    """Return the training record of an untrained model, updated with ``known``."""
     nothing: dict[str, Any] = {"configuration": {}, "calibration": {}, "calibrated_on": None}
     nothing |= dict.fromkeys(("seed", "samples", "tokens", "steps"), 0)
     return Trained(**nothing | {"train_mean": None, "flops": 0.0} | known)
 
 
 def transformer(of: Model) -> Transformer:
-    """The trunk of a model, where it is one."""
+    """Return the trunk of a model, which must be a transformer."""
     assert isinstance(of.trunk, Transformer)
     return of.trunk
 
 
 def numbers_of(of: Batch) -> NDArray[np.bool_]:
-    """Every number of a batch chosen."""
+    """Return a mask that selects every number of a batch."""
     return np.ones(len(of.number), np.bool_)
 
 
 def probe_inputs(loaded: LoadedModel) -> ProbeInputs:
-    """What a probe looks at that needs the model alone."""
+    """Return the inputs of a probe that needs only the model."""
 
     def none(kind: str, name: str, version: str) -> None:
         return None
@@ -120,12 +120,12 @@ def probe_inputs(loaded: LoadedModel) -> ProbeInputs:
 
 
 def embedded(*size: int, seed: int = 1) -> torch.Tensor:
-    """Vectors of 16 coordinates, as an embedder gives them."""
+    """Return vectors of 16 coordinates, like those of an embedder."""
     return torch.randn(*size, 16, generator=torch.Generator().manual_seed(seed))
 
 
 def real(lengths: list[int], longest: int) -> torch.Tensor:
-    """bool[B, longest]: which places are no padding."""
+    """bool[B, longest]: True at positions that are not padding."""
     return torch.arange(longest) < torch.tensor(lengths)[:, None]
 
 
@@ -136,6 +136,6 @@ def states(
     real_BL: torch.Tensor | None = None,
     asked_BQ: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """The hidden states of a trunk."""
+    """Return the hidden states of a trunk."""
     found: torch.Tensor = of(x_BLD, real_BL, asked_BQ)
     return found

@@ -1,4 +1,4 @@
-"""Pages of each command, of reports without a model and of the sample data."""
+"""Pages of each command, from reports without a model and from the sample data."""
 
 from pathlib import Path
 
@@ -34,45 +34,45 @@ FAKES = (
 
 
 def parts(page: Page) -> list[Part]:
-    """All of a page, in order."""
+    """Return all parts of a page, in order."""
     return [part for section in page.sections for part in section.parts]
 
 
 def charts(page: Page) -> dict[str, PageChart]:
-    """By their names."""
+    """Return the charts of a page, by name."""
     return {part.name: part for part in parts(page) if isinstance(part, PageChart)}
 
 
 def rows(page: Page) -> RowList:
-    """The rows that it holds."""
+    """Return the rows on a page."""
     [found] = [part for part in parts(page) if isinstance(part, RowList)]
     return found
 
 
 def of_report(root: Path, fake: Fake) -> Page:
-    """The page of one report."""
+    """Return the page of one report."""
     store = Store(root)
     return report_page(read(make(store, fake)), store.resolve)
 
 
 def compared(store: Store, fakes: tuple[Fake, ...] = FAKES, name: str = "report") -> list[str]:
-    """REFs of reports of some fakes."""
+    """Write reports and return their REFs."""
     return [make(store, fake, f"{name}-{place}").ref for place, fake in enumerate(fakes)]
 
 
 def comparison(store: Store, *refs: str) -> compare.Comparison:
-    """What ``compare`` says of some reports."""
+    """Return the comparison of some reports."""
     return compare.run(compare.Config(refs), store)
 
 
 def of_comparison(root: Path, fakes: tuple[Fake, ...] = FAKES) -> Page:
-    """The page of a comparison."""
+    """Return the page of a comparison."""
     store = Store(root)
     return compare_page(comparison(store, *compared(store, fakes)), store.resolve)
 
 
 def of_sweep(root: Path, sets: int = 2) -> Page:
-    """The page of a sweep on some test sets."""
+    """Return the page of a sweep over some test sets."""
     store = Store(root)
     tables = []
     for place in range(sets):
@@ -83,13 +83,13 @@ def of_sweep(root: Path, sets: int = 2) -> Page:
 
 
 def of_race(root: Path) -> Page:
-    """The page of a race of three, of which two were in the last round, with two seeds each."""
+    """Return the page of a race of three schemes, two of them in the last round with two seeds."""
     store = Store(root)
     return race_page(race_result(store), store.resolve)
 
 
 def race_result(store: Store) -> RaceResult:
-    """What is on :func:`of_race`."""
+    """Return the result that :func:`of_race` shows."""
     names, noises = ("p1000", "xval", "fp15"), (20, 10, 60)
     finalists = [
         Finalist(name, 0.01, 0.002, [
@@ -177,7 +177,7 @@ def race_result(store: Store) -> RaceResult:
 
 
 def of_profile(root: Path, source: Path = SAMPLE, schemes: tuple[str, ...] = ()) -> Page:
-    """The page of a profile."""
+    """Return the page of a profile."""
     pictures = FieldPictures()
     config = profile.Config((str(source),), schemes=schemes)
     found = profile.run(config, Store(root), lambda *_: None, pictures)

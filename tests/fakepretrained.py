@@ -1,4 +1,4 @@
-"""Small models of random weights in transformers' layout, with a tokenizer of bytes and words."""
+"""Small models with random weights in transformers' format, with a byte-level tokenizer."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ WORDS = "the weight of 12 apples is 3.5 kg and 120 pears are 17 kg\n"
 SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
 ROTARY = {**SIZES, "num_key_value_heads": 2, "intermediate_size": 64}
 IDS = {"bos_token_id": 0, "eos_token_id": 0, "pad_token_id": 0}
-#: By model type: the name of its classes, the kind of its head, what its config says.
+#: By model type: the prefix of its classes, the class of its head, and its config.
 KINDS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "gpt2": ("GPT2", "LMHeadModel", {**SIZES, "max_position_embeddings": 64}),
     "llama": ("Llama", "ForCausalLM", {**ROTARY, "max_position_embeddings": 64}),
@@ -26,7 +26,7 @@ KINDS: dict[str, tuple[str, str, dict[str, Any]]] = {
 
 
 def tokenizer(words: str = WORDS) -> Tokenizer:
-    """A byte-level BPE of some words, as GPT-2's is."""
+    """Return a byte-level BPE of some words, like that of GPT-2."""
     made = Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
@@ -41,7 +41,7 @@ def tokenizer(words: str = WORDS) -> Tokenizer:
 
 
 def pretrained(kind: str, folder: Path, seed: int = 0, **changes: Any) -> Any:
-    """Save a model of a type, with weights so large that every token matters, and give it."""
+    """Save and return a model whose weights are so large that every token matters."""
     transformers = pytest.importorskip("transformers")
     name, head, settings = KINDS[kind]
     words = tokenizer()

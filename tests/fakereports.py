@@ -1,4 +1,4 @@
-"""Report artifacts as ``eval`` writes them, of a model that never was: the truth plus noise."""
+"""Report artifacts as ``eval`` writes them, without a model: predictions are targets plus noise."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -36,27 +36,28 @@ TRAIN_MEAN = 1.5
 
 @dataclass(frozen=True)
 class Fake:
-    """One report: ``noise`` is added to the truths, the first ``invalid`` ones are no numbers."""
+    """One report: ``noise`` is added to the targets; the first ``invalid`` predictions are
+    invalid."""
 
     scheme: str = "p1000"
     seed: int = 0
     noise: float = 10.0
     noise_seed: int = 0
     invalid: int = 0
-    off_grammar: int | None = None  # how many, the last ones; None: nobody looked
+    off_grammar: int | None = None  # the last N are off-grammar; None: not measured
     count: int = 200
     shift: int = 0  # of the ids
-    truth_shift: float = 0.0  # of the last truth
-    repeat: bool = False  # the last id is that of the one before
+    truth_shift: float = 0.0  # of the last target
+    repeat: bool = False  # the last id repeats the one before
     train_mean: float | None = TRAIN_MEAN
-    later: bool = False  # with the columns that came later: calibrated, each fourth outside
+    later: bool = False  # with columns of later versions: calibrated, every fourth row outside
     settings: Mapping[str, Any] = field(default_factory=dict)
     data: str | None = None  # the REF
     training_data: str | None = None  # another REF
     split: str = "test"
     target: str = "answer"
-    overflow: int = 0  # how many, the last ones, may overflow: their highest quantile is infinite
-    others: tuple[str, ...] = ()  # targets that take turns with it
+    overflow: int = 0  # the last N have an infinite highest quantile
+    others: tuple[str, ...] = ()  # further targets, which alternate with ``target``
     best: tuple[tuple[str, BestBaseline], ...] = ()  # best baselines by target
     metrics: tuple[str, ...] = METRIC_NAMES
     of_texts: bool = True  # else of a table, whose scheme is its head
@@ -65,7 +66,7 @@ class Fake:
     def configuration(self) -> dict[str, Any]:
         plain: dict[str, Any] = {"scheme": self.scheme}
         if self.of_texts:
-            head = "scalar" if self.scheme == "xval" else "token"  # the scheme's own
+            head = "scalar" if self.scheme == "xval" else "token"  # the scheme's default
             plain |= {"head": head, "objective": "mlm:targets"}
         return plain | {"steps": 1000} | dict(self.settings)
 
@@ -74,7 +75,7 @@ class Fake:
         return self.target, *self.others
 
     def table(self) -> pa.Table:
-        """The predictions, last id first: a comparison must not rely on the order of rows."""
+        """Return the predictions, last id first: a comparison must not rely on the row order."""
         count = self.count
         truth = np.round(np.random.default_rng(7).normal(0, 100, count), 2)
         truth[-1] += self.truth_shift
@@ -167,7 +168,7 @@ class Fake:
 
 
 def make(store: Store, fake: Fake, name: str | None = None) -> Artifact:
-    """Write the report of a fake evaluation; its clocks grow with the seed."""
+    """Write the report of a fake evaluation; its training time grows with the seed."""
     name = name or f"report-{fake.scheme.partition(',')[0]}-{fake.seed}"
     with store.draft(REPORT, name, {"fake": repr(fake)}, [], ["numtok", "eval"]) as draft:
         if isinstance(draft, Artifact):

@@ -1,4 +1,4 @@
-"""A small stage for the tests of the store: three units with receipts, then one file without.
+"""A small stage for tests of the store: three units with receipts, then one file without.
 
 ``python -m tests.faults PLAN -- tests.fakestage FOLDER`` makes its artifact.
 """
@@ -29,7 +29,7 @@ def make(
     restart: bool = False,
     done: list[str] | None = None,
 ) -> Artifact:
-    """The fake artifact; ``done`` is given the units that had to be worked on."""
+    """Make the fake artifact; append the units that had to be computed to ``done``."""
     how = SimpleNamespace(force=force, restart=restart)
     with store.draft("fake", name, SETTINGS, PARENTS, COMMAND, how) as draft:
         if isinstance(draft, Artifact):
@@ -53,7 +53,7 @@ def make(
 
 
 def main() -> None:
-    """Make it once and print its REF, or the error."""
+    """Make the artifact and print its REF, or the error."""
     try:
         print(make(Store(Path(sys.argv[1]))).ref)
     except NumtokError as error:

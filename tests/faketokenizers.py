@@ -1,10 +1,10 @@
-"""Small tokenizers of every kind that transformers has, made without a download."""
+"""Small tokenizers of every kind in transformers, built without a download."""
 
 from typing import Any
 
 from tokenizers import Tokenizer, decoders, models
 
-#: Digits and what looks like them, in a vocabulary with marks for spaces.
+#: Digits and lookalikes, in a vocabulary that marks spaces.
 LOOKALIKES = (
     "5",
     "\u25815",
@@ -21,7 +21,7 @@ LOOKALIKES = (
 
 
 def marked_spaces(*tokens: str) -> Tokenizer:
-    """A tokenizer as Llama's: every byte, then these tokens, with U+2581 for a space."""
+    """Return a tokenizer like Llama's: every byte, then these tokens, with U+2581 for a space."""
     names = ["<unk>", *(f"<0x{byte:02X}>" for byte in range(256)), *tokens]
     vocabulary = {name: index for index, name in enumerate(names)}
     made = Tokenizer(models.BPE(vocabulary, [], byte_fallback=True, unk_token="<unk>"))
@@ -33,7 +33,7 @@ def marked_spaces(*tokens: str) -> Tokenizer:
 
 
 def word_pieces(*tokens: str) -> Tokenizer:
-    """A tokenizer as BERT's, where ``##`` continues a word."""
+    """Return a tokenizer like BERT's, in which ``##`` continues a word."""
     vocabulary = {name: index for index, name in enumerate(("[UNK]", *tokens))}
     made = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
     made.decoder = decoders.WordPiece()
@@ -42,7 +42,7 @@ def word_pieces(*tokens: str) -> Tokenizer:
 
 
 def for_transformers(tokenizer: Tokenizer, **settings: Any) -> Any:
-    """The tokenizer in transformers, with an EOS token that also pads, on the left."""
+    """Return the tokenizer for transformers, with an EOS token that also pads, on the left."""
     from transformers import PreTrainedTokenizerFast
 
     end = {"eos_token": "<|endoftext|>", "pad_token": "<|endoftext|>", "padding_side": "left"}

@@ -1,34 +1,35 @@
 """Make the file operations of numtok fail, one at a time.
 
-``Faults`` takes the place of ``files.system``: it counts the operations, writes
-their names down, and at the chosen one does what the plan says. In this process::
+``Faults`` replaces ``files.system``. It counts the operations, records their names, and applies the
+plan at the chosen one. In this process::
 
     with installed(Plan("eio", at=17)) as faults: ...
 
-and in another one, which the plan may kill, spawned workers included::
+In another process, which the plan may kill, including its spawned workers::
 
     python -m tests.faults kill@17 -- numtok encode ...
     python -m tests.faults worker:torn@3 -- tests.fakestage FOLDER
 
     python -m tests.faults kill@1 kill@2 -- tests.fakestage FOLDER
 
-is one run under each plan, in FOLDER/PLAN, forked from a process that has imported the program:
-that takes milliseconds, where a start takes a second; it prints how each ended, as JSON.
+The last command runs the program under each plan, in FOLDER/PLAN, and prints the exit codes as
+JSON. Its runs are forked from a process that has imported the program: a fork takes milliseconds, a
+start takes a second.
 
-A plan is ``[worker:]KIND[@N[+]]``: at the N-th operation of the main process or
-of each worker, or with ``+`` from the N-th on. Kinds:
+A plan is ``[worker:]KIND[@N[+]]``. It applies to the N-th operation of the main process or of each
+worker; with ``+``, also to all later ones. Kinds:
 
     trace      do nothing but count
     eio        the operation fails with EIO (a close closes, then fails)
     enospc     the same with ENOSPC
-    erofs      what changes a file or folder fails with EROFS
-    short      a read or write does half of what it was asked to, and no more
+    erofs      an operation that changes a file or folder fails with EROFS
+    short      a read or write transfers only half of the requested bytes
     torn       half of a write is done, then it fails with ENOSPC
     kill       SIGKILL just before the operation
     killtorn   half of a write is done, then SIGKILL
 
-With the environment variable NUMTOK_TRACE the names go to that file, a line
-each: ``main write``.
+The environment variable NUMTOK_TRACE names a file that receives the operations, one per line:
+``main write``.
 """
 
 import errno
@@ -58,7 +59,7 @@ _CHANGES = ("open_write", "open_lock", "mkdir", "rename", "unlink", "rmdir")
 
 @dataclass(frozen=True)
 class Plan:
-    """What happens at which operation; ``at`` counts from 1."""
+    """A kind of fault and the operation at which it happens; ``at`` counts from 1."""
 
     kind: str
     at: int = 0
@@ -72,7 +73,7 @@ class Plan:
         return cls(kind, int(where.rstrip("+") or 0), where.endswith("+"), who or "main")
 
     def applies_to(self, name: str) -> bool:
-        """Whether the kind means anything at an operation of that name."""
+        """Return whether this kind of fault applies to an operation of that name."""
         if self.kind in ("torn", "killtorn"):
             return name == "write"
         if self.kind == "erofs":
@@ -83,7 +84,7 @@ class Plan:
 @final
 @dataclass
 class Faults:
-    """Stands in for ``files.system``; ``trace`` holds the names of the operations so far."""
+    """A substitute for ``files.system``; ``trace`` holds the names of the operations so far."""
 
     plan: Plan
     who: str = "main"
@@ -99,7 +100,7 @@ class Faults:
 
     @property
     def reached(self) -> bool:
-        """Whether the planned operation came up."""
+        """True if the planned operation was reached."""
         at = self.plan.at
         return 0 < at <= len(self.trace) and self.plan.applies_to(self.trace[at - 1])
 
@@ -133,7 +134,7 @@ class Faults:
 
 @contextmanager
 def installed(plan: Plan, who: str = "main") -> Iterator[Faults]:
-    """``files.system`` fails as planned while the block runs."""
+    """Make ``files.system`` fail as planned within the block."""
     real, faults = files.system, Faults(plan, who)
     files.system = cast(files.FileSystem, faults)
     try:
@@ -143,14 +144,16 @@ def installed(plan: Plan, who: str = "main") -> Iterator[Faults]:
 
 
 def points(plan_kind: str, trace: Sequence[str]) -> list[int]:
-    """The operations of a traced run, counted from 1, at which a kind of fault can strike."""
+    """Return the operations of a traced run, counted from 1, to which a kind of fault applies."""
     plan = Plan(plan_kind)
     return [at for at, name in enumerate(trace, 1) if plan.applies_to(name)]
 
 
 def sample(plan_kind: str, trace: Sequence[str], most: int, every: bool = False) -> list[int]:
-    """Points at equal distances, from another first one a kind; and, of ``every`` operation that
-    these pass over, the middle one."""
+    """Return up to ``most`` evenly spaced points, with an offset that depends on the kind.
+
+    With ``every``, add the middle point of each operation that these points miss.
+    """
     places = points(plan_kind, trace)
     apart = max(1, len(places) // most)
     found = places[sum(plan_kind.encode()) % apart :: apart][:most]
@@ -167,10 +170,10 @@ def _launch() -> None:
     module = importlib.import_module("numtok.cli.main" if program == "numtok" else program)
     if len(plans) > 1:
         (folder,) = arguments
-        provenance()  # asked for once a process, and not through the seam
+        provenance()  # runs once per process, and not through files.system
         print(json.dumps([_forked(plan, module, [program, f"{folder}/{plan}"]) for plan in plans]))
         return
-    # Workers are spawned: they import this file again, as __mp_main__, and read it there.
+    # Spawned workers import this file again, as __mp_main__, and read the plan from there.
     os.environ[_PLAN] = plans[0]
     sys.argv = [program, *arguments]
     with installed(Plan.parse(plans[0])):
@@ -178,7 +181,7 @@ def _launch() -> None:
 
 
 def _forked(plan: str, module: Any, arguments: list[str]) -> int:
-    """The exit code of the program under the plan, minus the signal where one ended it."""
+    """Run the program under the plan; return its exit code, negative if a signal ended it."""
     child = os.fork()
     if child == 0:
         code = 70

@@ -1,4 +1,4 @@
-"""Artifacts whose files were changed together with their checksums, as no accident does it."""
+"""Artifacts whose files were changed together with their checksums, which no accident does."""
 
 import hashlib
 import json
@@ -14,13 +14,13 @@ from numtok.store.receipts import write_receipt
 
 
 def forge_manifest(folder: Path, **changes: Any) -> None:
-    """Change fields of a manifest, and its digest."""
+    """Change fields of a manifest, and update its digest."""
     manifest = msgspec.structs.replace(on_disk.read_manifest(folder), **changes)
     (folder / MANIFEST).write_bytes(on_disk.manifest_bytes(manifest))
 
 
 def forge_receipt(path: Path, **changes: Any) -> None:
-    """Change facts of a receipt, and its digest."""
+    """Change facts of a receipt, and update its digest."""
     told = json.loads(path.read_bytes())
     facts = told["facts"] | changes
     write_receipt(
@@ -34,7 +34,7 @@ def forge_receipt(path: Path, **changes: Any) -> None:
 
 
 def forged(artifact: Artifact) -> Artifact:
-    """Record the files of an artifact as they are now, and return the artifact anew."""
+    """Record the current files of an artifact, and return the artifact as it is now."""
     folder, outputs = artifact.path, []
     for path, _ in on_disk.walk(folder):
         digest, size = files.sha256_file(folder / path)

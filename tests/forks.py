@@ -1,7 +1,6 @@
-"""numtok in processes forked from one that is warm: that takes milliseconds, where a start takes
-seconds.
+"""Run numtok in processes forked from a warm one: a fork takes milliseconds, a start seconds.
 
-``python -m tests.forks FILE`` is the other end: it runs the command lines of FILE (JSON), one after
+``python -m tests.forks FILE`` is the server. It runs the command lines of FILE (JSON), one after
 the other, and then forks for each line of standard input.
 """
 
@@ -27,16 +26,16 @@ from tests.chain import there
 from tests.faults import Plan, installed
 
 ROOT = Path(__file__).resolve().parents[1]
-_SPARE = 4 << 30  # bytes of data that a run may take beyond those of the warm process
+_SPARE = 4 << 30  # bytes of data that a run may use beyond those of the warm process
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run of numtok in a folder, and what strikes it.
+    """One run of numtok in a folder, and its fault.
 
-    It starts after ``delay`` seconds. ``plan`` is a plan of ``tests.faults``. After ``after``
-    seconds of the run it gets the ``signal``, or one of its worker processes if ``worker``.
-    ``until`` is a pattern of files in the folder: as soon as there is one, the run is killed.
+    It starts after ``delay`` seconds, under ``plan``, a plan of ``tests.faults``. ``after`` seconds
+    into the run, it receives the ``signal``; with ``worker``, one of its worker processes does.
+    ``until`` is a file pattern: as soon as a file in the folder matches, the run is killed.
     """
 
     folder: str
@@ -52,8 +51,8 @@ class Run:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a run ended: its exit code (minus the signal that ended it), what it printed, its time,
-    the memory that it had at most, and its file operations, if it was not killed."""
+    """How a run ended: exit code (negative for a signal), output, seconds and peak memory, and file
+    operations unless it was killed."""
 
     code: int
     out: str
@@ -65,7 +64,7 @@ class Ended:
 
 @contextmanager
 def serving(*program: str, **variables: str) -> Iterator[Callable[[Any], Any]]:
-    """Run a module of the tests, which answers each request with a line; both are JSON."""
+    """Run a test module as a server that answers each JSON request with one line of JSON."""
     kept = {k: v for k, v in os.environ.items() if k not in ("NUMTOK_STORE", "COLUMNS")}
     with subprocess.Popen(
         [sys.executable, "-m", *program],
@@ -84,13 +83,13 @@ def serving(*program: str, **variables: str) -> Iterator[Callable[[Any], Any]]:
 
 
 class Forks:
-    """Runs numtok in folders, each run with a limit on its seconds."""
+    """Runs numtok in folders, each run with a time limit."""
 
     def __init__(self, ask: Callable[[Any], Any]) -> None:
         self._ask = ask
 
     def together(self, *runs: Run) -> list[Ended]:
-        """Run at the same time."""
+        """Run all at the same time."""
         return [Ended(**ended) for ended in self._ask([asdict(run) for run in runs])]
 
     def __call__(self, folder: Path, *command: str, limit: float = 10.0, until: str = "") -> Ended:
@@ -105,8 +104,8 @@ def forking(
     build: Sequence[Sequence[str]] = (),
     **variables: str,
 ) -> Iterator[Forks]:
-    """The warm process, which has run some command lines in ``folder``: first those that ``build``
-    something there, which have to end well."""
+    """Provide a warm process that has run command lines in ``folder``: first those of ``build``,
+    which must succeed, then those of ``warm``."""
     script = folder / "warm.json"
     script.write_text(json.dumps([build, warm]))
     with serving("tests.forks", str(script), NUMTOK_THREADS="1", **variables) as ask:
@@ -128,7 +127,7 @@ def _serve(script: Path) -> None:
     with os.fdopen(answers, "w") as out:
         for line in sys.stdin:
             runs = [Run(**run) for run in json.loads(line)]
-            # The locale may have another encoding of paths than that of who asks.
+            # The locale here may encode paths differently than in the client.
             runs = [replace(run, folder=os.fsdecode(run.folder.encode())) for run in runs]
             print(json.dumps(_ended(runs)), file=out, flush=True)
 
@@ -143,7 +142,7 @@ def _code(command: Sequence[str]) -> object:
 
 
 def _ended(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """How each run ended, all of them at the same time."""
+    """Run all at the same time, and return how each ended."""
     begin = time.monotonic()
     children = [_Child(run, index) for index, run in enumerate(runs)]
     while not all([child.ended(time.monotonic() - begin) for child in children]):
@@ -152,7 +151,7 @@ def _ended(runs: Sequence[Run]) -> list[dict[str, Any]]:
 
 
 class _Child:
-    """A run, which is forked when its time has come."""
+    """A run, which is forked after its delay."""
 
     def __init__(self, run: Run, index: int) -> None:
         self.run = run
@@ -165,7 +164,7 @@ class _Child:
         if self.found is not None or seconds < 0:
             return self.found is not None
         if not self._pid:
-            # An interrupt waits until the child is about to run numtok.
+            # Interrupts are blocked until the child is about to run numtok.
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             self._pid = os.fork()
             if not self._pid:
@@ -195,7 +194,7 @@ def _run(run: Run, streams: Sequence[Path]) -> NoReturn:
     try:
         for fd, path in enumerate(streams[:2], 1):
             os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), fd)
-        # Not of address space, of which the engine that draws figures reserves a terabyte.
+        # Limit data, not address space: the engine that draws figures reserves a terabyte of that.
         taken = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_DATA, (taken + _SPARE, taken + _SPARE))
         os.chdir(run.folder)

@@ -1,8 +1,8 @@
 """Which module imports which, read from the source with ``ast``.
 
-Imports count wherever they stand, at the top of a file, in functions and under TYPE_CHECKING, and
-in every spelling: relative ones, ``importlib.import_module``, ``__import__``, and
-``numtok.store.x`` behind ``import numtok``.
+Imports count anywhere: at the top of a file, in functions and under TYPE_CHECKING. They count in
+every spelling: relative ones, ``importlib.import_module``, ``__import__``, and ``numtok.store.x``
+after ``import numtok``.
 """
 
 import ast
@@ -18,7 +18,7 @@ PACKAGE = ROOT / "numtok"
 
 @dataclass(frozen=True)
 class Import:
-    """One import: where it stands, and the module it names (None: computed at run time)."""
+    """One import: its line, and the module that it names (None: computed at run time)."""
 
     line: int
     target: str | None
@@ -26,21 +26,21 @@ class Import:
 
 @dataclass(frozen=True)
 class Source:
-    """The text of one module; of a folder it is that of its ``__init__.py``."""
+    """The text of one module; for a folder, that of its ``__init__.py``."""
 
     text: str
     is_folder: bool = False
 
 
 def module_name(path: Path) -> str:
-    """``numtok/cli/main.py -> numtok.cli.main``; a folder's ``__init__.py`` is the folder."""
+    """Return ``numtok.cli.main`` for ``numtok/cli/main.py``; ``__init__.py`` means its folder."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 @cache
 def tree() -> Mapping[str, Source]:
-    """Every module of numtok."""
+    """Return every module of numtok."""
     return {
         module_name(path): Source(path.read_text("utf-8"), path.name == "__init__.py")
         for path in sorted(PACKAGE.rglob("*.py"))
@@ -49,12 +49,12 @@ def tree() -> Mapping[str, Source]:
 
 @cache
 def parsed(text: str) -> ast.Module:
-    """Several rules read every file: each is parsed once."""
+    """Return the syntax tree, parsed once for all rules."""
     return ast.parse(text)
 
 
 def edges(modules: Mapping[str, Source]) -> Iterator[tuple[str, Import]]:
-    """Every import of every module, with the module that makes it."""
+    """Return every import of every module, with the importing module."""
     return iter(_edges_of_the_tree()) if modules is tree() else _edges(modules)
 
 
@@ -70,10 +70,10 @@ def _edges(modules: Mapping[str, Source]) -> Iterator[tuple[str, Import]]:
 
 
 def imports(module: str, source: Source, known: Mapping[str, Source]) -> Iterator[Import]:
-    """Every import that a module makes anywhere.
+    """Yield every import in a module.
 
-    ``known`` are the modules that exist: they tell ``from numtok import store`` (a module) from
-    ``from numtok import __version__`` (a name in one).
+    ``known`` are the existing modules. They distinguish ``from numtok import store`` (a module)
+    from ``from numtok import __version__`` (a name in one).
     """
     package = module if source.is_folder else module.rpartition(".")[0]
     nodes = list(ast.walk(parsed(source.text)))
@@ -97,7 +97,8 @@ def imports(module: str, source: Source, known: Mapping[str, Source]) -> Iterato
 
 
 def _absolute(name: str, level: int, package: str) -> str:
-    """The absolute name of ``name`` with ``level`` leading dots, seen from ``package``."""
+    """Return the absolute name of ``name`` with ``level`` leading dots, as seen from
+    ``package``."""
     if level == 0:
         return name
     base = package.split(".")[: len(package.split(".")) - level + 1]
@@ -105,7 +106,7 @@ def _absolute(name: str, level: int, package: str) -> str:
 
 
 def _dotted(node: ast.expr) -> str:
-    """``numtok.store.open`` for such a chain of attributes, else an empty string."""
+    """Return ``numtok.store.open`` for such a chain of attributes, else an empty string."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute) and (head := _dotted(node.value)):
@@ -114,7 +115,7 @@ def _dotted(node: ast.expr) -> str:
 
 
 def _called_import(call: ast.Call, importers: set[str], package: str) -> Import | None:
-    """The import that a call makes, if it is ``import_module`` or ``__import__``."""
+    """Return the import of a call to ``import_module`` or ``__import__``, else None."""
     name = _dotted(call.func)
     if name not in importers and not name.endswith(".import_module"):
         return None
@@ -127,7 +128,7 @@ def _called_import(call: ast.Call, importers: set[str], package: str) -> Import 
 
 
 def cycle(modules: Mapping[str, Source]) -> list[str]:
-    """Modules that import one another, sorted; one such group, if there are several."""
+    """Return one sorted group of modules that import one another, or an empty list."""
     targets: dict[str, list[str]] = {module: [] for module in modules}
     for module, found in edges(modules):
         if found.target and found.target in modules and found.target != module:

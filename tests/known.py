@@ -1,4 +1,4 @@
-"""What a registry holds, as messages end with it."""
+"""The names in a registry, as listed at the end of messages."""
 
 import pytest
 
@@ -6,12 +6,12 @@ from numtok.contracts import registry_of
 
 
 def known(kind: str) -> str:
-    """``known: ar, classify, ...``, of plugins too."""
+    """Return ``Known: ar, classify, ...``, including plugins."""
     return f"Known: {', '.join(registry_of(kind))}"
 
 
 def unlisted(caught: pytest.ExceptionInfo[Exception], *kinds: str) -> str:
-    """A message for the snapshot, which a new file in a registry leaves as it is."""
+    """Return a message for the snapshot, without the names that a new file would change."""
     text = str(caught.value)
     for kind in kinds:
         text = text.replace(", ".join(registry_of(kind)), f"every {kind}")

@@ -1,14 +1,14 @@
-"""Messages of numtok: what a test checks of one, and a file with all of them to read.
+"""Messages of numtok: checks of their parts, and a file with all of them to read.
 
-A test checks what a message must hold::
+A test checks what a message must contain::
 
     def test_a_rate_below_zero(says: Says) -> None:
         with says.raises(UsageError, "--lr", "-1.0", "at least 0"):
             run(config(lr=-1.0))
 
-``just messages`` also writes every whole text to ``tests/messages.json``, by test. Nothing compares
-it: its diff is for whoever rewrites messages. Names in a registry are ``every scheme`` there, so
-that a new file changes no message.
+``just messages`` also writes every whole message to ``tests/messages.json``, by test. No test
+compares that file: its diff helps when messages are rewritten. Names in a registry are written as
+``every scheme``, so that a new file changes no message.
 """
 
 import json
@@ -26,12 +26,12 @@ from numtok.plugins import registries
 
 ROOT = Path(__file__).resolve().parents[1]
 SNAPSHOT = ROOT / "tests/messages.json"
-_SAID = pytest.StashKey[dict[str, list[str]]]()  # messages by the test's id, in their order
+_SAID = pytest.StashKey[dict[str, list[str]]]()  # messages by test id, in order
 
 
 @cache
 def _listings() -> dict[str, str]:
-    """What messages list of each registry, and what its parts are called; nothing is imported."""
+    """Return how messages list each registry, with its kind, without importing anything."""
     found = {", ".join(kinds()): "kind"}
     for folder, package in registries().items():
         files = (ROOT / Path(*package.split("."))).glob("[a-z]*.py")
@@ -46,10 +46,10 @@ class Says:
 
     def __init__(self, folders: dict[str, str]) -> None:
         self.texts: list[str] = []
-        self._folders = folders  # and how each is written
+        self._folders = folders  # with their placeholders
 
     def __call__(self, message: object, *parts: str) -> None:
-        """``message``, a text or what ``pytest.raises`` caught, holds the parts."""
+        """Check that ``message``, a text or what ``pytest.raises`` caught, contains the parts."""
         if isinstance(message, pytest.ExceptionInfo):
             message = message.value
         text = str(message).encode("utf-8", "backslashreplace").decode()
@@ -60,21 +60,21 @@ class Says:
         for names, kind in _listings().items():
             text = text.replace(names, f"every {kind}")
         text = re.sub(r"(?<=[@/])[0-9a-f]{16}\b", "VERSION", text)  # of data, settings, the device
-        # Fixtures number their folders in the order in which they are made.
+        # The numbers of fixture folders depend on the order in which they are made.
         self.texts.append(re.sub(r"(?<=BASE/)([\w-]*?)\d+\b", r"\1", text))
 
     @contextmanager
     def raises(
         self, kind: type[Exception] | tuple[type[Exception], ...], *parts: str
     ) -> Iterator[None]:
-        """Expect an error in the block, whose message is one line and holds the parts."""
+        """Expect an error in the block, whose message is one line and contains the parts."""
         with pytest.raises(kind) as caught:
             yield
         assert "\n" not in str(caught.value)
         self(caught, *parts)
 
     def refused(self, ran: Any, code: int, *parts: str) -> None:
-        """A command ended with this exit code and one line on stderr, which holds the parts."""
+        """Check that a command ended with this exit code and one line on stderr with the parts."""
         assert (ran.code, ran.out, ran.err.count("\n")) == (code, "", 1)
         assert ran.err.startswith("numtok: ")
         self(ran.err, *parts)
@@ -101,7 +101,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """A worker of xdist is done."""
+    """Collect the messages of an xdist worker that has finished."""
     node.config.stash[_SAID].update(getattr(node, "workeroutput", {}).get("said", {}))
 
 

@@ -1,5 +1,5 @@
-"""An evaluator of NUPA's questions that knows nothing of numtok: from the text alone, by Python's
-fractions and decimals."""
+"""An evaluator of NUPA questions that shares nothing with numtok: it reads the text and uses
+Python's fractions and decimals."""
 
 import re
 from collections.abc import Callable
@@ -19,12 +19,12 @@ _LONGEST = Context(prec=5000)
 
 
 def value(text: str) -> Fraction:
-    """What a number, a fraction or a number in scientific notation is worth."""
+    """Return the value of a number, a fraction or a number in scientific notation."""
     return Fraction(text)
 
 
 def _digit_by_digit(a: str, b: str, task: str) -> str:
-    """Column by column, as one would on squared paper."""
+    """Apply a task to each digit position separately, without carrying."""
     wholes, decimals = zip(*(f"{text}.".split(".")[:2] for text in (a, b)), strict=True)
     made = {}
     for place in range(-max(map(len, decimals)), max(map(len, wholes))):
@@ -39,7 +39,7 @@ def _digit_by_digit(a: str, b: str, task: str) -> str:
 
 
 def floated(number: Fraction) -> str:
-    """As NUPA writes floats: all decimals that are needed, and one at least."""
+    """Write a number as NUPA writes floats: all necessary decimals, at least one."""
     text = format(_LONGEST.divide(Decimal(number.numerator), Decimal(number.denominator)), "f")
     whole, _, decimals = text.partition(".")
     return f"{whole}.{decimals.rstrip('0') or '0'}"
@@ -61,15 +61,18 @@ def _fraction(number: Fraction) -> str:
 
 
 def figures(text: str, count: int) -> str:
-    """Rounded half to even."""
+    """Round to ``count`` significant figures, half to even."""
     rounded = Context(prec=count, rounding=ROUND_HALF_EVEN).create_decimal(text)
     digits = "".join(map(str, rounded.as_tuple().digits)).ljust(count, "0")
     return f"{digits[0]}.{digits[1:]}e{rounded.adjusted()}"
 
 
 def answer(text: str) -> tuple[str, str]:
-    """The answer that the text of a question and its answer should have, and the one it has; the
-    rounding of ``sig`` is the correct one. ValueError for what is no such text."""
+    """Return the correct answer to a question, and the answer that the text gives.
+
+    Answers to ``sig`` are rounded correctly. ValueError if the text is not a question with an
+    answer.
+    """
     asked, _, given = text.partition(" = ")
     match = re.fullmatch(
         r"(?:Directly return the answer as (.*?\. (?:The float.*?\. )?))?(.*)", asked
@@ -84,7 +87,7 @@ def answer(text: str) -> tuple[str, str]:
 
 
 def _answer(question: str) -> tuple[str, str]:
-    """The answer, and its form."""
+    """Return the answer and its form."""
     for pattern, task in _TASKS.items():
         if match := re.fullmatch(pattern, question):
             return task(*match.groups())
@@ -92,7 +95,7 @@ def _answer(question: str) -> tuple[str, str]:
 
 
 def _written(number: Fraction, like: str) -> tuple[str, str]:
-    """In the representation of an operand."""
+    """Write a number in the representation of an operand."""
     if "e" in like:
         return in_scientific(number), "e"
     if "/" in like:

@@ -1,4 +1,4 @@
-"""A Ray cluster of a few nodes on this machine, bound to the loopback interface."""
+"""A local Ray cluster of a few nodes, bound to the loopback interface."""
 
 import os
 import warnings
@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 
-_OBJECTS = 80 << 20  # bytes of a node's object store, about the least that Ray takes
+_OBJECTS = 80 << 20  # bytes per object store, about the minimum that Ray accepts
 
 
 @contextmanager
 def ray_cluster(*cpus: int) -> Iterator[Any]:
-    """``ray.cluster_utils.Cluster`` with a node for each number of CPUs, the first its head; the
-    test is skipped where Ray is not installed."""
+    """Start a ``ray.cluster_utils.Cluster`` with one node per CPU count; the first is its head.
+
+    The test is skipped if Ray is not installed.
+    """
     pytest.importorskip("ray", reason='needs `pip install "numtok[ray]"`')
     from ray.cluster_utils import Cluster
 

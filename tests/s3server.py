@@ -1,4 +1,4 @@
-"""moto's S3 server on loopback, in a thread of its own, which can be made to fail now and then."""
+"""moto's S3 server on loopback, in its own thread, which can fail on demand."""
 
 import logging
 import os
@@ -17,14 +17,14 @@ BUCKET = "bucket"
 
 
 class S3Server:
-    """An S3 server with one bucket; ``failing`` names how every tenth answer goes wrong.
+    """An S3 server with one bucket; ``failing`` names how every tenth response fails.
 
     reset
-        The connection is reset before there is an answer.
+        The connection is reset before a response.
     busy
-        The answer is 503.
+        The response is 503.
     cut
-        Half of what was promised comes, then the connection is reset.
+        Half of the promised content arrives, then the connection is reset.
     """
 
     def __init__(self) -> None:
@@ -38,24 +38,24 @@ class S3Server:
 
     @property
     def url(self) -> str:
-        """Its address."""
+        """Return the server's address."""
         return f"http://127.0.0.1:{self._port}"
 
     def start(self) -> None:
-        """Answer, at the same port as before."""
+        """Start serving, at the same port as before."""
         self._server = make_server("127.0.0.1", self._port, self._answer, threaded=True)
         self._port = self._server.server_port
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
     def stop(self) -> None:
-        """Be gone: connections are refused. The objects are kept."""
+        """Stop serving: connections are refused, but the objects are kept."""
         if self._server is not None:
             self._server.shutdown()
             self._server.server_close()
             self._server = None
 
     def put(self, key: str, content: bytes, **more: str) -> str:
-        """Put an object there; its address. ``more`` is as of boto3."""
+        """Upload an object and return its address; ``more`` is passed to boto3."""
         before, self.before = self.before, lambda environ: None
         _client(self.url).put_object(Bucket=BUCKET, Key=key, Body=content, **more)
         self.before = before
@@ -97,7 +97,7 @@ def _client(url: str) -> Any:
 
 @contextmanager
 def s3_server() -> Iterator[S3Server]:
-    """One that has its bucket, and whose address and credentials are in the environment."""
+    """Start a server with its bucket; the environment has its address and credentials."""
     logging.getLogger("werkzeug").setLevel(logging.CRITICAL)
     from s3fs import S3FileSystem
 
@@ -110,8 +110,8 @@ def s3_server() -> Iterator[S3Server]:
         patch.setenv("AWS_ACCESS_KEY_ID", "someone")
         patch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
         patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")  # asked for credentials elsewhere
-        S3FileSystem.clear_instance_cache()  # it keeps the address that it was made with
+        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")  # otherwise queried for credentials
+        S3FileSystem.clear_instance_cache()  # a cached instance keeps its old address
         _client(server.url).create_bucket(Bucket=BUCKET)
         yield server
         S3FileSystem.clear_instance_cache()

@@ -1,4 +1,4 @@
-"""Runs numtok as a shell does: the fixture ``numtok``."""
+"""Run numtok as a shell does: the fixture ``numtok``."""
 
 import sys
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ class Ran(NamedTuple):
 
 @dataclass(frozen=True)
 class Shell:
-    """Runs numtok in this process, in a working folder of its own."""
+    """Runs numtok in this process, in its own working folder."""
 
     capture: pytest.CaptureFixture[str]
     monkeypatch: pytest.MonkeyPatch

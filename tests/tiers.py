@@ -1,8 +1,8 @@
-"""Three tiers of tests: unit, integration and slow, and what each of them took.
+"""Three tiers of tests (unit, integration and slow), and the time that each of them took.
 
-A unit test starts no process and trains nothing: that is checked while it runs. Tests of the
-command line and of what runs in processes of its own, at every fault and over again, are marked
-``integration``, and those that take minutes ``slow``.
+A unit test starts no process and trains nothing, which is checked while it runs. Tests are marked
+``integration`` if they run the command line or other processes, or try every fault or many
+repetitions. Tests that take minutes are marked ``slow``.
 ``just quick`` runs the first tier, ``just test`` two, ``just test-all`` three.
 """
 
@@ -18,9 +18,9 @@ import pytest
 from numtok.store.provenance import provenance
 
 QUICK = "not integration and not slow"
-#: Folders in which all is integration.
+#: Folders with only integration tests.
 INTEGRATION = {"cli", "pipelines", "stages", "sweeps"}
-#: What trains, looked for once it is loaded: importing it here would slow every run of a few tests.
+#: Methods that train, guarded once loaded: importing them here would slow every small run.
 _TRAINING = {
     "numtok.training.loop": "Training.learn",
     "numtok.training.trained_table": "TableLearner.advance",
@@ -31,12 +31,12 @@ _in_unit_test = False
 
 
 def tier(keywords: Any) -> str:
-    """Of a test, by its marks."""
+    """Return the tier of a test, by its marks."""
     return next((name for name in ("slow", "integration") if name in keywords), "unit")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    provenance()  # asks git once a process
+    provenance()  # runs git once per process
     sys.addaudithook(_audit)
     _guard(BaseProcess, "start")
 
@@ -47,7 +47,7 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _guard(kind: type, name: str) -> None:
-    """No unit test may call this method."""
+    """Make this method fail in unit tests."""
     method = getattr(kind, name)
 
     def call(*arguments: Any, **options: Any) -> Any:
@@ -70,7 +70,7 @@ def _unit(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Files of which no test is asked for are not imported."""
+    """Skip files without selected tests, so that they are not imported."""
     return (config.option.markexpr == QUICK and collection_path.name in INTEGRATION) or None
 
 

@@ -1,4 +1,4 @@
-"""Works for processes of an engine, in a module of their own: a process imports it as it starts."""
+"""Work for processes of an engine, in its own module because each process imports it at start."""
 
 import os
 import time
@@ -11,7 +11,7 @@ from numtok.errors import DataError
 
 @dataclass(frozen=True)
 class Unpickled:
-    """A work that knows how often it came to a process."""
+    """Work that shows how often it was sent to a process: each copy has its own time."""
 
     factor: int
     content: bytes = b""
@@ -34,7 +34,7 @@ def late(unit: int) -> int:
 
 
 def seen(name: str) -> tuple[str, str | None, str]:
-    """Where a process stands, and what it reads there."""
+    """Return the working folder of a process, a variable, and the content of a file there."""
     return os.getcwd(), os.environ.get(name), Path("input").read_text()
 
 
