@@ -1,8 +1,9 @@
-"""How numtok is laid out: the rules of its layers, and what no file may contain.
+"""The layout of numtok: the rules of its layers, and what no file may contain.
 
-docs/architecture.md states the rules. Each is a function of sources, which says what breaks it; a
-test holds the real tree to it, and the second half of this file shows that each can fail. Imports
-are read by ``tests/imports.py``. Folders, their files and pages: ``tests/test_pages.py``.
+docs/architecture.md states the rules. Each rule is a function of sources that returns its
+violations. A test applies it to the real tree, and the second half of this file shows that it can
+fail. ``tests/imports.py`` reads imports; ``tests/test_pages.py`` checks folders, their files and
+pages.
 """
 
 import ast
@@ -34,7 +35,7 @@ GROUND = (
     *("part_class", "plugins", "registry", "reports"),
     *("row", "seeds", "setting_names", "setting_values", "stored_json", "version"),
 )
-#: Lowest first. Modules of one layer may import each other, layers import those below them.
+#: Lowest first. Modules import from lower layers; those of the lowest layer also from each other.
 LAYERS: tuple[tuple[str, ...], ...] = (
     GROUND,
     ("settings",),
@@ -66,7 +67,7 @@ TORCH_IN = (
 )
 COMPUTED_IMPORTS_IN = "numtok.registry"
 ONE_A_STAGE = ("Config", "Result")
-#: Registries whose files are imported by none.
+#: Registries whose files no module imports.
 PARTS = ("numtok.models.embedders", "numtok.models.objectives", "numtok.models.trunks")
 
 MOST_BY_POSITION = 5
@@ -75,7 +76,7 @@ Modules = Mapping[str, Source]
 
 
 def _part(module: str) -> str:
-    """What stands directly under numtok: ``numtok.cli.main -> cli``; empty for numtok itself."""
+    """Return the part directly under numtok: ``numtok.cli.main -> cli``; empty for numtok."""
     return module.partition(".")[2].partition(".")[0]
 
 
@@ -92,17 +93,17 @@ def _is_within(module: str, folder: str) -> bool:
 
 
 def _within_numtok(modules: Modules) -> Iterator[tuple[str, int, str]]:
-    """Who imports which other module of numtok, and in which line."""
+    """Yield each import of another module of numtok: importer, line, imported module."""
     for module, found in edges(modules):
         if found.target and _is_within(found.target, "numtok") and found.target != module:
             yield module, found.line, found.target
 
 
-# --- the rules: each says what breaks it -------------------------------------------------------
+# --- the rules: each returns its violations ----------------------------------------------------
 
 
 def layers(modules: Modules) -> list[str]:
-    """A folder imports only from layers below it, and everything at the top has its layer."""
+    """A folder imports only from layers below it, and every top-level module has a layer."""
     lost = {part for part in map(_part, modules) if part not in LAYER}
     broken = [f"{part} is in no layer: add it to LAYERS" for part in lost]
     for module, line, target in _within_numtok(modules):
@@ -116,13 +117,13 @@ def layers(modules: Modules) -> list[str]:
 
 
 def no_cycle(modules: Modules) -> list[str]:
-    """No files import each other, be it in a round of many."""
+    """Modules do not import each other, directly or in a cycle."""
     group = cycle(modules)
     return [f"{', '.join(group)} import one another"] if group else []
 
 
 def underscores(modules: Modules) -> list[str]:
-    """A module with an underscore is imported in its own folder only, subfolders included."""
+    """Only modules of the same folder or its subfolders import a module with an underscore."""
     return [
         f"{module}:{line} imports {target}, which is of {_folder(target)} alone"
         for module, line, target in _within_numtok(modules)
@@ -131,7 +132,7 @@ def underscores(modules: Modules) -> list[str]:
 
 
 def registry_folders(modules: Modules) -> set[str]:
-    """The folders whose files are names: their ``base`` makes a registry."""
+    """Return the registry folders: those whose ``base`` creates a registry."""
     return {
         _folder(module)
         for module, source in modules.items()
@@ -144,12 +145,12 @@ def registry_folders(modules: Modules) -> set[str]:
 
 
 def _is_part(module: str) -> bool:
-    """Whether a file of a registry is a name in it."""
+    """Return whether a file of a registry is a name in it."""
     return _name(module) != "base" and not _name(module).startswith("_")
 
 
 def siblings(modules: Modules) -> list[str]:
-    """What has a name in a registry imports no other name of it."""
+    """A part in a registry imports no other part of it."""
     folders = registry_folders(modules)
     return [
         f"{module}:{line} imports {target}; siblings import only base and underscores"
@@ -160,7 +161,7 @@ def siblings(modules: Modules) -> list[str]:
 
 
 def store(modules: Modules) -> list[str]:
-    """``Store`` is for those who make artifacts; others are given an artifact, a draft, a path."""
+    """Only code that makes artifacts uses ``Store``; the rest takes an artifact, draft or path."""
     return [
         f"{module}:{line} imports {target}; only {', '.join(STORE_IN)} do"
         for module, line, target in _within_numtok(modules)
@@ -169,7 +170,7 @@ def store(modules: Modules) -> list[str]:
 
 
 def torch(modules: Modules) -> list[str]:
-    """torch and safetensors belong to models and to those who run them."""
+    """Only models and the code that runs them import torch and safetensors."""
     return [
         f"{module}:{found.line} imports {found.target}; only {', '.join(TORCH_IN)} do"
         for module, found in edges(modules)
@@ -179,7 +180,7 @@ def torch(modules: Modules) -> list[str]:
 
 
 def stages(modules: Modules) -> list[str]:
-    """Stages meet on disk."""
+    """Stages communicate only through files on disk."""
     return [
         f"{module}:{line} imports {target}, another stage"
         for module, line, target in _within_numtok(modules)
@@ -188,7 +189,7 @@ def stages(modules: Modules) -> list[str]:
 
 
 def computed(modules: Modules) -> list[str]:
-    """What is imported can be read, but for the look-up by name."""
+    """Imported names are literal, except in the look-up by name."""
     return [
         f"{module}:{found.line} imports a computed name; only {COMPUTED_IMPORTS_IN} does"
         for module, found in edges(modules)
@@ -197,7 +198,7 @@ def computed(modules: Modules) -> list[str]:
 
 
 def classes(modules: Modules) -> list[str]:
-    """A class name stands for one class in the package."""
+    """Class names are unique in the package."""
     places = defaultdict(list)
     for module, source in modules.items():
         for node in ast.walk(parsed(source.text)):
@@ -211,7 +212,7 @@ def classes(modules: Modules) -> list[str]:
 
 
 def part_imports(modules: Modules) -> list[str]:
-    """An embedder, an objective and a trunk are found by name: nobody imports one."""
+    """Embedders, objectives and trunks are found by name: no module imports one."""
     return [
         f"{module}:{line} imports {target}; build it by its name"
         for module, line, target in _within_numtok(modules)
@@ -220,8 +221,10 @@ def part_imports(modules: Modules) -> list[str]:
 
 
 def many_arguments(modules: Modules) -> list[str]:
-    """No call has more than five positional arguments: swap two and no checker notices. Kernels
-    are compiled by the types of theirs, in order."""
+    """No call has more than five positional arguments: no checker notices if two are swapped.
+
+    Kernels are exempt, because they are compiled for the types of their arguments, in order.
+    """
     trees = {module: ast.parse(source.text) for module, source in modules.items()}
     functions = {
         module: [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
@@ -246,7 +249,7 @@ def many_arguments(modules: Modules) -> list[str]:
 
 
 def _is_kernel(node: ast.FunctionDef) -> bool:
-    """Whether a function is compiled, or inlined into one that is."""
+    """Return whether a function is compiled, or inlined into a compiled one."""
     decorators = (ast.unparse(one).partition("(")[0] for one in node.decorator_list)
     return any(name in ("kernel", "inlined", "helper") for name in decorators)
 
@@ -276,7 +279,7 @@ DATA = ("gen", "encode")
 
 
 def printed(program: str) -> str:
-    """What a program prints in a process of its own, which must not fail or warn."""
+    """Return what a program prints in its own process, which must not fail or warn."""
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert (done.returncode, done.stderr) == (0, "")
@@ -287,10 +290,10 @@ def printed(program: str) -> str:
 def test_what_needs_no_model_loads_no_torch_and_what_makes_data_no_special_functions(
     tmp_path: Path,
 ) -> None:
-    """All in one process, where what one of them loads stays: it is told which was the first.
+    """All commands are imported in one process, so the first wrong line shows the culprit.
 
-    numba loads scipy itself, and not its special functions. PyArrow loads pandas for some of its
-    own, which encode does without.
+    numba loads scipy, but not its special functions. PyArrow loads pandas for some of its
+    functions, which encode does not use.
     """
     needs = {
         **{"gen": "numtok.stages.gen", "encode": "numtok.stages.encode"},
@@ -323,8 +326,10 @@ def test_what_needs_no_model_loads_no_torch_and_what_makes_data_no_special_funct
 
 @pytest.mark.integration
 def test_training_and_evaluation_need_few_libraries() -> None:
-    """What a GPU machine needs: neither numba (scanning, rounding) nor polars; and until its first
-    step is done nothing of PyTorch's compiler."""
+    """A GPU machine needs neither numba (scanning, rounding) nor polars.
+
+    PyTorch's compiler is not loaded before the first step is done.
+    """
     program = """if True:
         import sys
         import numtok.stages.eval, numtok.stages.train
@@ -396,7 +401,7 @@ def test_short_commands_load_only_what_they_need(tmp_path: Path) -> None:
 
 
 GENERATED = frozenset({"__pycache__", "artifacts", "build", "data", "dist"})
-# Written in pieces, so that this file does not hold what it looks for.
+# Split, so that this file does not contain what it searches for.
 PRIVATE = re.compile(
     r"(?<![\w.])/(?:work|root|home|opt)/" + "|" + "|".join(["py" + r"pi\.org", "pythonhos" + "ted"])
 )
@@ -421,8 +426,10 @@ def test_no_file_names_a_private_path_or_a_package_host() -> None:
 
 
 def made_up(**texts: str) -> dict[str, Source]:
-    """Modules by their names without ``numtok.``, ``__`` for the points between; a module with one
-    below it is a folder, and so are those above, which are added."""
+    """Return modules by their names without ``numtok.``, with ``__`` for dots.
+
+    A module with another below it is a folder. Missing parent folders are added.
+    """
     modules = {f"numtok.{name.replace('__', '.')}": text for name, text in texts.items()}
     for module in list(modules):
         while module := _folder(module):

@@ -1,4 +1,4 @@
-"""A test of many cases runs them all and names those that fail."""
+"""A test with many cases runs them all and names those that fail."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""numtok.toml: what it may say, and what each mistake is called."""
+"""numtok.toml: its valid contents, and the message for each mistake."""
 
 from pathlib import Path
 

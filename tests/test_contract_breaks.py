@@ -1,5 +1,7 @@
-"""Each check of each contract suite is shown to fail: for each there is a thing below that is right
-but for one member. (Those of schemes: tests/encoding/schemes/test_contract.py.)"""
+"""Each check of each contract suite can fail: every part below is correct except for one member.
+
+(Checks of schemes: tests/encoding/schemes/test_contract.py.)
+"""
 
 import re
 from collections.abc import Callable, Mapping
@@ -49,19 +51,19 @@ GIVEN: dict[type, dict[str, Any]] = {
 
 
 def changed(base: type, **members: Any) -> Any:
-    """An object of a class that differs from another in these members."""
+    """Return an object of a subclass of ``base`` with these members replaced."""
     kind = type("Broken", (base,), {"__module__": __name__} | members)
     return kind(**GIVEN.get(base, {}))
 
 
 def gives(base: type, member: str, change: Change) -> Any:
-    """One whose member gives what ``change`` makes of the right answer."""
+    """Return an object whose member returns its right answer after ``change``."""
     right = getattr(base, member)
     return changed(base, **{member: lambda self, *given: change(right(self, *given))})
 
 
 def altering(member: str, change: Change) -> Change:
-    """Of an object: the same, but its member gives what ``change`` makes of the right answer."""
+    """Return a function that makes a member of an object return its right answer changed."""
 
     def altered(thing: Any) -> Any:
         right = getattr(type(thing), member)
@@ -73,27 +75,27 @@ def altering(member: str, change: Change) -> Change:
 
 
 def read(member: str, change: Change) -> Any:
-    """A head whose reader is changed."""
+    """Return a head whose reader is changed."""
     return gives(Scalar, "build", altering(member, change))
 
 
 def predicted(member: str, change: Change) -> Any:
-    """A head whose distribution is changed."""
+    """Return a head whose distribution is changed."""
     return read("predictive", altering(member, change))
 
 
 def fitted(member: str, change: Change) -> Any:
-    """A text tokenizer that is changed once it is fitted."""
+    """Return a text tokenizer that is changed after it is fitted."""
     return gives(Bytes, "fit", altering(member, change))
 
 
 def embedded(change: Change) -> Any:
-    """An embedder whose vectors are changed."""
+    """Return an embedder whose vectors are changed."""
     return gives(Scaled, "build", altering("forward", change))
 
 
 def telling_at(token: int) -> Change:
-    """Of a module: the same, but another token tells ahead."""
+    """Return a function that declares that another token depends on the tokens after it."""
 
     def change(module: Any) -> Any:
         module.ahead = token
@@ -103,12 +105,12 @@ def telling_at(token: int) -> Change:
 
 
 def trunk(member: str, change: Change) -> Any:
-    """A trunk whose module is changed."""
+    """Return a trunk whose module is changed."""
     return gives(TransformerTrunk, "build", altering(member, change))
 
 
 def recomputing(module: Any) -> Any:
-    """A module whose states are others where they are worked out again."""
+    """Make a module return other states when it recomputes them."""
     right = type(module).forward
     members = {
         "__module__": __name__,
@@ -119,7 +121,7 @@ def recomputing(module: Any) -> Any:
 
 
 def example(**columns: Change) -> Any:
-    """An objective of which some columns are changed."""
+    """Return an objective whose examples have changed columns."""
 
     def change(one: Any) -> Any:
         return replace(one, **{key: of(getattr(one, key)) for key, of in columns.items()})
@@ -128,17 +130,17 @@ def example(**columns: Change) -> Any:
 
 
 def rows(change: Callable[[bytes], bytes]) -> Any:
-    """A task whose rows are changed."""
+    """Return a task whose rows are changed."""
     return gives(Arithmetic, "unit", lambda made: made._replace(rows=change(made.rows)))
 
 
 def origins(**columns: Any) -> Any:
-    """A source whose origins are changed."""
+    """Return a source whose origins are changed."""
     return gives(Uci, "origins", lambda found: [replace(one, **columns) for one in found])
 
 
 def with_weight(values: Callable[[], torch.Tensor]) -> Change:
-    """Of a module: the same, with a weight that nothing is made of."""
+    """Return a function that adds an unused weight to a module."""
 
     def change(module: Any) -> Any:
         module.more = nn.Parameter(values())
@@ -171,7 +173,7 @@ def mean(errors: Any, weights: Any) -> Any:
 
 
 def metric(base: type = Metric, **members: Any) -> Any:
-    """A metric that differs from :class:`Mine` in these members."""
+    """Return a metric that differs from :class:`Mine` in these members."""
     own: Mapping[str, Any] = vars(Mine)
     kept = {key: own[key] for key in ("revision", "source", "better", "bounds", "undefined")}
     kept |= {"statistic": Mine.statistic} if base is Metric else {}
@@ -180,12 +182,12 @@ def metric(base: type = Metric, **members: Any) -> Any:
 
 
 def mean_of(values: Callable[[Any, Predictions], Any]) -> Any:
-    """A metric that is the mean of these values."""
+    """Return a metric that is the mean of these values."""
     return metric(MeanMetric, values=values)
 
 
 def figure(of: Callable[[Any, Any], Any]) -> Any:
-    """A metric whose figure is this function of errors [n] and weights [R, n]."""
+    """Return a metric whose value is this function of errors [n] and weights [R, n]."""
 
     def statistic(self: Any, answers: Predictions) -> Any:
         errors = np.abs(answers.prediction - answers.truth)
@@ -198,7 +200,7 @@ def nowhere(self: Any, answers: Predictions) -> Any:
     return lambda weights: np.full(len(weights), np.nan)
 
 
-#: By kind: a check, what breaks it, and a part of the message.
+#: By kind: a check, a part that breaks it, and part of the message.
 BREAKS: dict[str, list[tuple[str, Callable[[], Any], str]]] = {
     "normalizer": [
         ("declarations", lambda: changed(Affine, revision=0), "revision: got 0"),

@@ -1,8 +1,7 @@
-"""The contracts stay narrow: every member of a core has several implementers, and whatever one kind
-of part needs is a capability class of its own.
+"""The contracts stay narrow: every member of a core has several implementers.
 
-A capability is a class that a part derives from as well as from its contract, and that callers ask
-for with ``isinstance``.
+What only one kind of part needs is in a separate capability class. A part derives from it in
+addition to its contract, and callers test for it with ``isinstance``.
 """
 
 import ast
@@ -52,7 +51,7 @@ from numtok.registry import Registry
 
 PLUGINS = Path(__file__).parent / "plugins"
 ROOT = Path(numtok.__file__).parent
-#: Over all contracts: lower it, never raise it.
+#: The limit over all contracts: lower it, never raise it.
 MOST_CAPABILITIES = 10
 _FACTS = {"revision", "source"}  # about each implementation
 
@@ -62,11 +61,11 @@ class Contract:
     """The classes of one registry's contract.
 
     core
-        A class, or one and what it derives from, the most derived last.
+        A class, or a class and its bases, the most derived last.
     most
-        Members that the core may have.
+        Maximum number of members of the core.
     single
-        The capabilities that only one part has, and its name.
+        Capabilities that only one part has, with its name.
     """
 
     registry: Registry[Any]
@@ -77,7 +76,7 @@ class Contract:
 
     @property
     def parts(self) -> dict[str, type]:
-        """What implements the core: the parts of the registry, or classes beside them."""
+        """Implementers of the core: the parts of the registry, or other subclasses."""
         found = {name: self.registry[name] for name in self.registry}
         of_core = {name: part for name, part in found.items() if issubclass(part, self.core[0])}
         if of_core:
@@ -129,7 +128,7 @@ each_contract = pytest.mark.parametrize(
 
 
 def below(base: type) -> Iterator[type]:
-    """All subclasses in the package."""
+    """Yield all subclasses in the package."""
     kinds: list[type] = base.__subclasses__()
     for kind in kinds:
         file = getattr(modules.get(kind.__module__), "__file__", None)
@@ -139,7 +138,7 @@ def below(base: type) -> Iterator[type]:
 
 
 def members(*kinds: type) -> list[str]:
-    """What the bodies of classes let a subclass define: public names that are not final."""
+    """Return the members that a subclass may define: public names that are not final."""
     names = []
     for kind in kinds:
         (body,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
@@ -155,7 +154,7 @@ def members(*kinds: type) -> list[str]:
 
 
 def implementers(contract: Contract, kind: type, member: str) -> list[str]:
-    """The parts, by name, that define a member of a class rather than inherit its default."""
+    """Return the names of the parts that define a member instead of inheriting its default."""
     return [
         name
         for name, part in contract.parts.items()

@@ -1,4 +1,4 @@
-"""Everything in every registry does what the contract suite of its registry says."""
+"""Every part in every registry passes the contract suite of its registry."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ from tests.shell import Shell
 __all__ = ["one_thread"]
 
 
-#: Each takes more than a tenth of a second.
+#: Each of these takes more than a tenth of a second.
 LONG = [
     *(("task", name) for name in TASKS),
     *(("scheme", name) for name in ("fp15", "bpe", "numerologic", "b1999")),
@@ -47,7 +47,7 @@ def test_everything_keeps_its_contract(kind: str, name: str) -> None:
 
 
 def test_every_registry_has_a_suite() -> None:
-    """A folder whose base defines a registry; that of distributions is of classes by heads."""
+    """Registries are the folders whose ``base`` defines one."""
     found = set()
     for package in registries().values():
         try:

@@ -1,4 +1,4 @@
-"""A setting is declared once: what is made of it, wherever it is met."""
+"""A setting is declared once; everything else is derived from that declaration."""
 
 import doctest
 import sys
@@ -68,7 +68,7 @@ def test_a_value_out_of_bounds_is_told_where_it_stands(says: Says) -> None:
             place = "numtok.toml: [boil]"
             why = str(caught.value).removeprefix(f"--{key} ")
             assert caught.value.at(place) == f"{place} {key} {why}"
-    assert [Boil(1, 0.001), Boil(12, 59.9)]  # inside
+    assert [Boil(1, 0.001), Boil(12, 59.9)]  # within bounds
 
 
 def test_versions_and_experiments_have_what_counts() -> None:
@@ -99,7 +99,7 @@ def test_flags_of_a_command_differ() -> None:
             assert len(set(flags)) == len(flags)
 
 
-# --- one line more, and it is everywhere --------------------------------------------------------
+# --- one more line adds a setting everywhere ----------------------------------------------------
 
 SETTINGS = '''
 """``numtok boil``: eggs -> boiled eggs."""
@@ -139,7 +139,7 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
 
 @pytest.fixture
 def boil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command of its own, whose setting ``salt`` is one line."""
+    """Add a command whose setting ``salt`` is one line."""
     for package, text in ((settings, SETTINGS), (cli, COMMAND)):
         folder = tmp_path / "more" / package.__name__.rpartition(".")[2]
         folder.mkdir(parents=True)
@@ -184,7 +184,7 @@ def test_a_setting_of_one_line_is_a_key_of_a_sweep(
         file.read_sweep(tmp_path / "s.toml")
 
 
-# --- numtok.toml beside the command line --------------------------------------------------------
+# --- numtok.toml and the command line -----------------------------------------------------------
 
 
 def test_what_was_typed_replaces_what_a_file_says_instead_of_it(
@@ -243,7 +243,7 @@ def test_the_help_of_commands_loads_no_model_and_no_arrays() -> None:
 def test_settings_have_the_same_names_in_a_spec_and_as_options() -> None:
     made = PROBES.build("confidence,from=1,to=2")
     assert spec_of(made) == "confidence,from=1.0,to=2.0"
-    assert made == PROBES.build("confidence,from_=1,to=2")  # as some wrote it
+    assert made == PROBES.build("confidence,from_=1,to=2")  # the spelling in Python
     with pytest.raises(UsageError, match=r"'form'. Did you mean 'from'\?"):
         PROBES.build("confidence,form=1")
     with pytest.raises(UsageError, match=r"from must be a number .*'x'"):

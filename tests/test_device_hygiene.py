@@ -1,8 +1,8 @@
-"""Whatever a model is made of stays on its device: it learns, is looked at, and is asked.
+"""All tensors of a model stay on its device in training, inspection and prediction.
 
-All of it runs on a device that is not there (``fake_device``), where a tensor of the host beside
-one of the device raises: every embedder, trunk, head and objective that go together. A sample of
-them on a GPU, where there is one: `just test-gpu`.
+The tests use a fake device (``fake_device``), on which an operation on host and device tensors
+raises. They cover every combination of embedder, trunk, head and objective. `just test-gpu` runs a
+sample of them on a GPU.
 """
 
 from collections import Counter
@@ -55,16 +55,16 @@ one_thread = fakemodels.one_thread
 
 TEXTS = ("2*3.5=-7", "a 4 b 1", "x 12.25 z=1e3")
 ANSWERS, TARGETS, LABELS = (6, 2, 8), (2, 4, 6), ("no", "yes", "no")
-BATCH, STEPS, WRITTEN = 2, 2, 3  # rows; tokens of an answer
-#: Types of devices, and whether they have float64.
+BATCH, STEPS, WRITTEN = 2, 2, 3  # rows, steps, tokens of an answer
+#: Device types, and whether they support float64.
 KINDS = {"cuda": True, "mps": False}
-_MASKED = {"parallel": True, "left-to-right": False}  # how masks are filled; by the grammar or free
+_MASKED = {"parallel": True, "left-to-right": False}  # fill: constrained by the grammar
 TO_HOST, FROM_HOST = "copy to the host", "copy from memory that is not pinned"
 
 
 @pytest.fixture(scope="module", autouse=True)
 def quick() -> Iterator[None]:
-    """All numbers of a scheme are listed once for all tests, and none is long."""
+    """List all numbers of a scheme once for all tests, and keep them short."""
     list_numbers = Support.of
     made = cache(lambda spec: list_numbers(Grammar(SCHEMES.build(spec))))
     with pytest.MonkeyPatch.context() as patch:
@@ -74,7 +74,7 @@ def quick() -> Iterator[None]:
 
 
 class Done(NamedTuple):
-    """What came of a model: losses, what made steps of training wait, and what it predicted."""
+    """Results for a model: losses, what made training steps wait, and predictions."""
 
     losses: dict[str, float]
     waited: Counter[str]
@@ -82,8 +82,8 @@ class Done(NamedTuple):
 
 
 def lived(one: Combination, device: torch.device, fake: FakeDevice | None = None) -> Done:
-    """It learns, is saved and loaded after each step, looked at, calibrated, and then asked in
-    every way."""
+    """Train a model, with a save and load after each step, validate and calibrate it, and run every
+    kind of prediction."""
     rows = samples(one.scheme, TEXTS, answers=ANSWERS, targets=TARGETS, labels=LABELS)
     of, classes = codec(one.scheme), () if one.head else CLASSES
     split = SplitExamples(rows, of, OBJECTIVES.build(one.objective), BATCH, 0, classes)
@@ -112,7 +112,7 @@ def lived(one: Combination, device: torch.device, fake: FakeDevice | None = None
 
 @contextmanager
 def waiting(device: torch.device, fake: FakeDevice | None) -> Iterator[Counter[str]]:
-    """What is waited for within the block; a GPU that is there refuses to be waited for."""
+    """Count the waits for the device within the block; a real GPU raises instead."""
     if fake is not None:
         fake.syncs.clear()
         yield fake.syncs
@@ -127,7 +127,8 @@ def waiting(device: torch.device, fake: FakeDevice | None) -> Iterator[Counter[s
 
 
 def asked(loaded: LoadedModel, rows: EncodedSplit, split: SplitExamples) -> Iterator[Predicted]:
-    """Labels; or numbers by all ways of reading, whole answers, likelihoods and projections."""
+    """Yield the predictions of every way of reading numbers, and check labels, whole answers,
+    likelihoods and projections."""
     model = loaded.model
     if model.settings.classes:
         read = ONE.batches(LabelReader(loaded, rows, 2), ignored)
@@ -157,17 +158,17 @@ def asked(loaded: LoadedModel, rows: EncodedSplit, split: SplitExamples) -> Iter
 
 
 def ignored(*_: object) -> None:
-    """Of progress and notes."""
+    """Ignore progress and notes."""
 
 
 def hold(one: Combination, *kinds: str) -> None:
-    """A model that lives on a device is that of the CPU, and its steps wait for nothing."""
+    """Check that a model on a device matches the CPU, and that its steps do not wait."""
     expected = lived(one, CPU)
     for kind in kinds:
         with FakeDevice(kind, KINDS[kind]) as fake:
             found = lived(one, fake.device, fake)
         if kind == "mps":
-            found.waited.pop(FROM_HOST, None)  # no memory is pinned there
+            found.waited.pop(FROM_HOST, None)  # MPS has no pinned memory
         assert not found.waited, kind
         same = pytest.approx(expected.losses, rel=1e-4, abs=1e-5, nan_ok=True)
         assert found.losses == same, kind
@@ -176,7 +177,7 @@ def hold(one: Combination, *kinds: str) -> None:
 
 @pytest.mark.integration
 def test_a_sample_with_every_part_and_setting_stays_on_a_device_and_waits_for_nothing() -> None:
-    """The devices in turn, and both for the first of each objective and way of saying numbers."""
+    """The devices alternate; the first case of each objective and kind of head uses both."""
     seen: set[tuple[str, bool]] = set()
     turns = cycle(KINDS)
     for one in combinations.sample():
@@ -214,7 +215,7 @@ def test_every_combination_stays_on_its_device_and_waits_for_nothing(kind: str) 
 
 
 def fitted(head: ValueHead, trunk: ColumnTrunk, device: torch.device) -> list[float]:
-    """What a model of a table learns, and what its distribution answers."""
+    """Return the losses of a table model and summaries of its predicted distribution."""
     random = np.random.default_rng(0)
     columns, target = Features(random.standard_normal((20, 2)), []), random.standard_normal(20)
     recipe = FittingRecipe(epochs=2, patience=0, batch=8, learning_rate=0.01)
@@ -234,7 +235,7 @@ def fitted(head: ValueHead, trunk: ColumnTrunk, device: torch.device) -> list[fl
 
 @pytest.mark.integration
 def test_every_head_of_a_table_stays_on_its_device() -> None:
-    """The devices in turn."""
+    """The devices alternate."""
     trunks = [TRUNKS.build(combinations.small(name)) for name in TRUNKS]
     columns = [trunk for trunk in trunks if isinstance(trunk, ColumnTrunk)]
     specs = (*combinations.specs(HEADS), *combinations.variants(HEADS), "decoder:hamming")
@@ -250,13 +251,13 @@ def test_every_head_of_a_table_stays_on_its_device() -> None:
             assert found == pytest.approx(expected, rel=2e-3, abs=1e-3)
 
 
-# --- what is waited for while numbers are read -------------------------------------------------
+# --- waits while numbers are read --------------------------------------------------------------
 
 
 def read(
     scheme: str, objective: str, way: str, head: str | None = None
 ) -> tuple[int, Counter[str]]:
-    """How many tokens were read one after the other, and what was waited for meanwhile."""
+    """Return how many tokens were read one after the other, and the waits meanwhile."""
     of, rows = codec(scheme), batch(scheme, TEXTS, answers=ANSWERS)
     grammar, chosen = Grammar(of.scheme), numbers_of(rows)
     with FakeDevice("cuda") as fake:
@@ -291,9 +292,9 @@ def read(
         ("p1000", "ar", "autoregressive", None, {}),
         ("digits", "ar", "autoregressive", None, {}),
         ("numvalue", "numvalue", "autoregressive", None, {}),
-        # The value goes in beside the token: once to read and once to score.
+        # The value enters with the token: once to read and once to score.
         ("xval", "ar", "autoregressive", None, {TO_HOST: 2}),
-        # How many beginnings differ is a shape; of eight tokens each but the first has some.
+        # The number of distinct prefixes is a shape; each of eight tokens but the first has some.
         ("xval", "ar", "autoregressive", "decoder:ud", {TO_HOST: 2, "_unique2": 14}),
         ("p1000", "ar", "answers", None, {}),
         ("numvalue", "numvalue", "answers", None, {}),
@@ -302,8 +303,10 @@ def read(
 def test_while_numbers_are_read_the_device_is_waited_for_once_a_token(
     scheme: str, objective: str, way: str, head: str | None, more: dict[str, int]
 ) -> None:
-    """Which token was chosen: the grammar, which is asked what may follow, is on the host. What
-    goes to the device for it (tokens, values, states of the grammar) is a few numbers."""
+    """The host waits for the chosen token, because the grammar that allows the next one runs there.
+
+    Only a few numbers are sent back: tokens, values and states of the grammar.
+    """
     tokens, waited = read(scheme, objective, way, head)
     del waited[FROM_HOST]
     assert tokens and waited == Counter({TO_HOST: tokens}) + Counter(more)

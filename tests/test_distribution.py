@@ -1,4 +1,4 @@
-"""Wheel and sdist: both are built, and the wheel alone runs the demo in an empty folder."""
+"""Wheel and sdist: both are built, and the wheel runs the demo in an empty folder."""
 
 import os
 import subprocess
@@ -46,7 +46,7 @@ def test_the_wheel_runs_the_demo_in_an_empty_environment_and_folder(tmp_path: Pa
     python = environment / "bin/python"
     pip = sys.executable, "-m", "pip", "--python", python
     run(empty, *pip, "install", "-q", "--no-index", "--no-deps", wheel)
-    # The locked packages are installed for the tests already: only numtok is new.
+    # The locked packages are already installed for the tests: only numtok is new.
     (packages,) = environment.glob("lib/python*/site-packages")
     (packages / "locked.pth").write_text(sysconfig.get_path("purelib"))
     place = run(empty, python, "-c", "import numtok; print(numtok.__version__, numtok.__file__)")

@@ -1,13 +1,14 @@
-"""Every public item has a docstring that says more than its name, or inherits one.
+"""Every public item has or inherits a docstring that says more than its name.
 
-Public are modules, and the classes, functions, methods and properties without an underscore, in
-modules with one too. A method inherits the docstring of what it overrides in a class of numtok.
-Fields are described where they stand, functions within functions and ``__dunder__`` methods by what
-is around them, and properties perhaps by an entry of their class's docstring, as fields are.
+Public items are modules, and the classes, functions, methods and properties without an underscore,
+even in modules with one. A method inherits the docstring of the numtok method that it overrides.
+Fields are described where they are declared. Nested functions and ``__dunder__`` methods are
+described by the code around them. An entry in the docstring of the class may describe a property,
+as it does a field.
 
-What takes or returns a tensor or an array names its axes: in brackets (``float64[n, k]``), which
-may stand in the docstring of the class or the module, in the names of all that are
-(``hidden_ND``), or in words ("of each row").
+An item that takes or returns a tensor or an array names its axes. They are in brackets
+(``float64[n, k]``), perhaps in the docstring of its class or module; or in all names
+(``hidden_ND``); or in words ("of each row").
 """
 
 import ast
@@ -25,8 +26,8 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 FILLERS = "a an it its of return the this"
 ARRAY = re.compile(r"\b(?:Tensor|NDArray|Floats|Ints|Bools)\b")
-STATE = re.compile(r"\b(?:dict|Mapping)\[str, Tensor\]")  # many by name, each of a shape of its own
-# Neither a mark, ``[NUM]``, nor a list of numbers, ``[0, 1]``.
+STATE = re.compile(r"\b(?:dict|Mapping)\[str, Tensor\]")  # tensors by name, each with its own shape
+# Excludes marks, such as ``[NUM]``, and lists of numbers, such as ``[0, 1]``.
 _AXES = r"\[(?![A-Z]{3,}\])[A-Za-z][\w +*-]*(?:, [\w +*.-]+)*\]|(?<![\w.])\[\]"
 BRACKET = re.compile(rf"\b(?:float|int|uint|bool)\d*\[[^\]]*\]|{_AXES}")
 IN_WORDS = re.compile(r"\b(?:each|every|per|scalars?|any shape)\b")
@@ -35,19 +36,19 @@ IN_NAME = re.compile(r"\w_[A-Z]{1,4}")
 
 @dataclass(frozen=True)
 class Item:
-    """A module, class, function or method, with its own docstring and those it may rely on."""
+    """A module, class, function or method, with its docstring and others that may describe it."""
 
     place: str  # ``numtok.models.model:48``
     name: str  # ``Model.hidden``
     own: str
     inherited: tuple[str, ...] = ()  # of the methods that it overrides, nearest first
-    around: tuple[str, ...] = ()  # of the classes and modules that these and it stand in
-    arrays: tuple[str, ...] = ()  # its parameters that are arrays, and "" where it returns some
+    around: tuple[str, ...] = ()  # of classes and modules around it and the overridden methods
+    arrays: tuple[str, ...] = ()  # array parameters, and "" if it returns an array
 
 
 @dataclass(frozen=True)
 class Class:
-    """A class of numtok, public or not, and what is inherited from it."""
+    """A class of numtok, public or not, with its docstring and that of its module."""
 
     module: str
     node: ast.ClassDef
@@ -55,7 +56,7 @@ class Class:
 
 
 def items(modules: Modules) -> Iterator[Item]:
-    """All that is public, module by module."""
+    """Yield all public items, module by module."""
     classes: dict[str, list[Class]] = defaultdict(list)
     for module, source in modules.items():
         about = _docstring(parsed(source.text))
@@ -78,7 +79,7 @@ def _with_members(
     around: tuple[str, ...],
     classes: Mapping[str, list[Class]],
 ) -> Iterator[Item]:
-    """A function or a class, and of a class also what is public in it."""
+    """Yield a function or a class, and the public members of a class."""
     place, name, own = f"{module}:{node.lineno}", within + node.name, _docstring(node)
     if not isinstance(node, ast.ClassDef):
         yield Item(place, name, own, (), around, _arrays(node))
@@ -106,7 +107,7 @@ def _with_members(
 
 
 def _defined(node: ast.Module | ast.ClassDef) -> Iterator[Function | ast.ClassDef]:
-    """The functions and classes in the body, once each: of a property what reads it."""
+    """Yield the functions and classes in the body, each once; of properties only the getter."""
     for one in node.body:
         if isinstance(one, Function | ast.ClassDef):
             marks = {ast.unparse(mark).rpartition(".")[2] for mark in one.decorator_list}
@@ -115,16 +116,16 @@ def _defined(node: ast.Module | ast.ClassDef) -> Iterator[Function | ast.ClassDe
 
 
 def _is_setting(node: Function | ast.ClassDef) -> bool:
-    """Whether it does no more than declare a setting, which has a line of help."""
+    """Return whether it only declares a setting, which has a line of help."""
     last = node.body[-1]
     made = isinstance(last, ast.Return) and last.value
     return isinstance(made, ast.Call) and ast.unparse(made.func).endswith("setting")
 
 
 def _bases(module: str, node: ast.ClassDef, classes: Mapping[str, list[Class]]) -> Iterator[Class]:
-    """The classes of numtok that a class has as bases, and theirs, nearest first.
+    """Yield the base classes of a class that are in numtok, and their bases, nearest first.
 
-    A name stands for one class in the package; the few that do not are of the class's own module.
+    A class name is unique in the package; the few exceptions are of the class's own module.
     """
     for base in node.bases:
         name = ast.unparse(base).partition("[")[0].rpartition(".")[2]
@@ -139,7 +140,7 @@ def _docstring(node: ast.Module | Function | ast.ClassDef) -> str:
 
 
 def _entry(name: str, docstring: str) -> str:
-    """What a class says of a name that stands above an indented text, alone or among others."""
+    """Return the indented text below a name, or below a list with it, in a class docstring."""
     return "".join(re.findall(rf"^(?:\w+, )*{name}(?:, \w+)*\n((?: {{4}}.*\n?)+)", docstring, re.M))
 
 
@@ -155,7 +156,7 @@ def _is_array(note: ast.expr) -> bool:
 
 
 def _words(text: str) -> set[str]:
-    """The stems of the words of a name or a text: ``rowBatches_of -> row, batch, of``."""
+    """Return the word stems of a name or text: ``rowBatches_of -> row, batch, of``."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text).lower()
     return {re.sub(r"(?<=\w{3})e?s?$", "", word) for word in re.findall(r"[^\W_]+", spaced)}
 
@@ -164,11 +165,11 @@ def _says_more(name: str, docstring: str) -> bool:
     return bool(_words(docstring) - _words(f"{name} {FILLERS}"))
 
 
-# --- the rules: each says what breaks it -------------------------------------------------------
+# --- the rules: each returns its violations ----------------------------------------------------
 
 
 def documented(modules: Modules) -> list[str]:
-    """Whatever is public says something, itself or by what it overrides."""
+    """Every public item has a docstring that adds something to its name, or inherits one."""
     return [
         f"{item.place} {item.name}"
         for item in items(modules)
@@ -177,7 +178,7 @@ def documented(modules: Modules) -> list[str]:
 
 
 def axes_named(modules: Modules) -> list[str]:
-    """Whatever takes or returns an array says of which axes."""
+    """Every item that takes or returns an array names its axes."""
     return [
         f"{item.place} {item.name}({', '.join(filter(None, item.arrays))})"
         for item in items(modules)
@@ -225,7 +226,7 @@ class Kind(_Kind, Generic[T]):
 
 
 def broken_by(rule: Callable[[Modules], list[str]], text: str, module: str = "x") -> str:
-    """What a rule says of a module beside one with ``Kind``."""
+    """Return the violations of a rule in a module, given another one with ``Kind``."""
     return "\n".join(rule({f"numtok.{module}": Source(text), "numtok.base": Source(BASE)}))
 
 

@@ -1,4 +1,4 @@
-"""The examples in docstrings are right, in every module whose examples can run by themselves."""
+"""Examples in docstrings are correct, in every module whose examples can run on their own."""
 
 import doctest
 import importlib
@@ -19,7 +19,7 @@ from tests.imports import tree
 GIVEN: dict[str, Any] = {
     "Feature": Feature, "Figure": Figure, "Predictions": Predictions, "SCHEMES": SCHEMES, "np": np,
 }  # fmt: skip
-#: Their examples need a model, an artifact or another object of the reader.
+#: Modules whose examples need a model, an artifact or another object of the reader.
 ILLUSTRATED = (
     *("numtok.encoding.grammar", "numtok.encoding.normalizers", "numtok.files", "numtok.hf"),
     *("numtok.library", "numtok.models.distributions.intervals", "numtok.models.likelihood"),

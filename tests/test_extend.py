@@ -1,8 +1,8 @@
-"""docs/extend and docs/architecture.md: each example is used, each walk goes down the layers.
+"""docs/extend and docs/architecture.md: each example works, each walk goes down the layers.
 
-A block of code after ``<!-- file: plugins/heads/median.py -->`` is a plugin, one after
-``<!-- command: cli/numbers.py -->`` a file of numtok itself. docs/extend/scheme.md is followed step
-by step in ``tests/test_plugins.py``.
+A code block after ``<!-- file: plugins/heads/median.py -->`` is a plugin. One
+after ``<!-- command: cli/numbers.py -->`` is a file of numtok. ``tests/test_plugins.py`` follows
+docs/extend/scheme.md step by step.
 """
 
 import hashlib
@@ -31,12 +31,12 @@ one_thread = test_train.one_thread
 
 PAGES = [page.read_text("utf-8") for page in sorted((ROOT / "docs/extend").glob("*.md"))]
 ARCHITECTURE = (ROOT / "docs/architecture.md").read_text("utf-8")
-#: Every folder of parts but that of schemes, which have steps of their own.
+#: Every folder of parts except schemes, whose page has its own steps.
 KINDS = {package.rpartition(".")[2] for package in kinds().values()} - {"schemes"}
 
 
 def files(mark: str, folder: str = "") -> dict[str, str]:
-    """The marked blocks of Python on the pages, by the files in ``folder`` that they are."""
+    """Return the marked Python blocks on the pages, by their file in ``folder``."""
     found = [
         (block.value.removeprefix(folder), block.text)
         for page in PAGES
@@ -60,14 +60,14 @@ def write(folder: Path, files: dict[str, str]) -> None:
 
 
 def registry(kind: str) -> Registry[Any]:
-    """``heads -> HEADS``, of the package of that name."""
+    """Return the registry of a package: ``heads -> HEADS``."""
     module = importlib.import_module(f"{registries()[kind]}.base")
     found: Registry[Any] = getattr(module, kind.upper())
     return found
 
 
 def check(kind: str, name: str) -> None:
-    """Whether a part is what its registry takes: it is found, and built from a spec."""
+    """Check that a registry finds a part and builds it from a spec."""
     options = ",from=numbers.txt" if kind == "sources" else ""
     part = registry(kind).build(name + options)
     assert kind == "figures" or settings_of(part)["name"] == name
@@ -131,7 +131,7 @@ def test_the_examples_work_together(tmp_path: Path, plugins: Path, numtok: Shell
     (tmp_path / "lab.txt").write_text("".join(f"{x} {x * x}\n" for x in range(40)))
 
     def made(*command: str) -> str:
-        """What a command prints."""
+        """Return what a command prints."""
         ran = numtok("-q", *command)
         assert ran.code == 0, ran.err
         return ran.out.strip()
@@ -201,7 +201,7 @@ def test_the_examples_are_in_the_house_style(tmp_path: Path) -> None:
 
 
 def walk(page: str, name: str) -> list[str]:
-    """The modules of a walk, in order."""
+    """Return the modules of a walk, in order."""
     part = page.partition(f"<!-- walk: {name} -->\n")[2].partition("\n\n")[0]
     return [
         f"numtok.{file.replace('/', '.')}" for file in re.findall(r"^\d+\. `(.+?)\.py`", part, re.M)
@@ -209,8 +209,8 @@ def walk(page: str, name: str) -> list[str]:
 
 
 def missteps(stations: list[str], modules: Mapping[str, Source]) -> list[str]:
-    """What is wrong with a walk: a station that is not there, is above one before it, or is
-    imported by none before it."""
+    """Return the errors of a walk: stations that do not exist, are above the one before, or are
+    imported by none before."""
     wrong = [f"{one} does not exist" for one in stations if one not in modules]
     layers = [LAYER[one.split(".")[1]] for one in stations]
     imported = {(module, found.target) for module, found in edges(modules)}

@@ -1,4 +1,4 @@
-"""The device that is not there behaves as one that is: what may meet, what crosses, what waits."""
+"""The fake device behaves like a real one: what can be combined, what copies, what waits."""
 
 import copy
 from collections.abc import Callable, Iterator

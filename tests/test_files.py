@@ -1,4 +1,4 @@
-"""The seam and what stands on it, with and without failing disks."""
+"""File operations and the code built on them, with and without failing disks."""
 
 import errno
 import hashlib
@@ -118,10 +118,10 @@ def test_a_file_is_the_old_or_the_new_one_whatever_fails(
             files.write_atomic(path, b"new")
         assert faults.reached
         assert open_descriptors() == before
-        # After the rename only the durability of the name is in doubt.
+        # After the rename, only the durability of the name is uncertain.
         left.add(path.read_bytes() if path.exists() else b"")
         assert not list(tmp_path.glob(".*"))
-    # A torn write is before the file has its name.
+    # A torn write happens before the file gets its name.
     assert left == {b"old" if there else b""} | ({b"new"} if kind != "torn" else set())
 
 
@@ -146,11 +146,11 @@ def test_a_file_over_the_limit_is_refused_before_it_is_read(tmp_path: Path) -> N
 
 def test_a_file_that_has_no_size_is_read_up_to_the_limit() -> None:
     with pytest.raises(StoreError, match="grew beyond 100 bytes"):
-        files.read_bytes(Path("/proc/self/status"), 100)  # regular, and says 0
+        files.read_bytes(Path("/proc/self/status"), 100)  # a regular file that reports size 0
 
 
 def test_reading_is_whole_however_short_the_reads(tmp_path: Path) -> None:
-    data = bytes(range(256)) * 8192  # two pieces
+    data = bytes(range(256)) * 8192  # two chunks
     (tmp_path / "a").write_bytes(data)
     with installed(Plan("short", at=1, onward=True)):
         assert files.read_bytes(tmp_path / "a", len(data)) == data

@@ -1,7 +1,7 @@
-"""Where compiled kernels are kept: found again, private, and never a reason to fail.
+"""The cache of compiled kernels is reused, private, and never a reason to fail.
 
-Permission bits do not bind root, so a folder that cannot be made is here a path through a file,
-and a folder of another user one whose owner's id is not ours.
+Permission bits do not bind root. So the folder that cannot be made is a path through a file, and
+another user's folder is one whose owner's id is not ours.
 """
 
 import enum
@@ -48,7 +48,7 @@ ROOT = Path(__file__).resolve().parents[1]
 NOWHERE = "/dev/null/nowhere"
 NOTE = "numtok: note: compiled kernels cannot be cached"
 
-# With the kernel that is compiled soonest.
+# Uses the kernel that compiles fastest.
 PROBE = """
 import json, sys
 
@@ -81,7 +81,7 @@ def probe(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def start(script: Path, *options: str, **environment: str) -> "subprocess.Popen[str]":
-    """A fresh Python that takes a checksum; where its kernels may go is up to ``environment``."""
+    """Start a Python process that computes a checksum; ``environment`` sets the cache folder."""
     unset = ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "TMPDIR", "HOME")
     inherited = {name: value for name, value in os.environ.items() if name not in unset}
     return subprocess.Popen(
@@ -94,7 +94,7 @@ def start(script: Path, *options: str, **environment: str) -> "subprocess.Popen[
 
 
 def finish(process: "subprocess.Popen[str]") -> tuple[dict[str, Any], str]:
-    """What the probe reports, and what it said on stderr."""
+    """Return the report of the probe, and its stderr."""
     output, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
     report: dict[str, Any] = json.loads(output)
@@ -103,7 +103,7 @@ def finish(process: "subprocess.Popen[str]") -> tuple[dict[str, Any], str]:
 
 
 def files_in(folder: Path) -> dict[Path, tuple[int, bytes]]:
-    """Every file with its time of change and its bytes."""
+    """Return the modification time and bytes of every file."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
 
@@ -178,7 +178,7 @@ def test_every_kernel_of_numtok_is_loaded_at_the_second_start(tmp_path: Path) ->
 
 @pytest.mark.integration
 def test_a_disabled_compiler_is_refused_in_one_line(tmp_path: Path, says: Says) -> None:
-    """Where kernels have to be compiled."""
+    """The compiler is only needed for kernels that are not cached."""
     (tmp_path / "a.jsonl").write_text('{"text": "1 of 2"}\n')
     switches = {"NUMBA_DISABLE_JIT": "1", "NUMBA_CACHE_DIR": str(tmp_path / "empty")}
     ran = subprocess.run(
@@ -197,7 +197,7 @@ def test_a_disabled_compiler_is_refused_in_one_line(tmp_path: Path, says: Says) 
 
 @pytest.fixture
 def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Nothing chosen; the home, cache and temporary folders are in ``tmp_path``."""
+    """Choose no folder, and put the home, cache and temporary folders in ``tmp_path``."""
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -207,7 +207,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(autouse=True)
 def forgotten() -> Iterator[None]:
-    """The folder is chosen again in each test, and the note printed again."""
+    """Reset the chosen folder and the printed note after each test."""
     yield
     kernel_files.folder.cache_clear()
     kernel_files._note.cache_clear()
@@ -247,7 +247,7 @@ def test_a_folder_inside_one_that_anyone_can_rename_in_is_refused(places: Path) 
     folder.mkdir(parents=True, mode=0o700)
     shared.chmod(0o777)
     assert kernel_files._private(folder) is None
-    shared.chmod(0o1777)  # as /tmp
+    shared.chmod(0o1777)  # like /tmp
     assert kernel_files._private(folder) == folder
 
 
@@ -326,7 +326,7 @@ def thrice(x: int) -> int:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder as the cache of this process."""
+    """Use an empty folder as the cache of this process."""
     monkeypatch.setattr(kernel_files, "folder", lambda: tmp_path)
     return tmp_path
 
@@ -336,7 +336,7 @@ def compiled(function: Callable[[int], int]) -> Kernel:
 
 
 def loaded(declared: Kernel) -> bool:
-    """True if it came from the cache, False if it was compiled and put there."""
+    """Load a kernel; return True if it came from the cache, False if it was compiled."""
     there = declared.is_compiled()
     declared.load()
     return there
@@ -388,7 +388,7 @@ def test_a_fault_of_the_function_itself_is_raised_without_a_note(
 
 
 def test_a_kernel_that_needs_a_library_is_refused(folder: Path) -> None:
-    """What it calls would not exist where it is loaded without numba."""
+    """The library function would not exist when the kernel is loaded without numba."""
 
     def power(x):  # type: ignore[no-untyped-def]
         return math.ldexp(x, 3)
@@ -397,11 +397,11 @@ def test_a_kernel_that_needs_a_library_is_refused(folder: Path) -> None:
         kernel(float64(float64))(power)(1.0)
 
 
-# --- what goes in and out -----------------------------------------------------------------------
+# --- arguments and results ----------------------------------------------------------------------
 
 
 class _Pair(NamedTuple):
-    """Two arrays, as a kernel takes them together."""
+    """Two arrays that a kernel takes as one argument."""
 
     numbers: NDArray[np.float64]
     table: NDArray[np.int64]
@@ -482,7 +482,7 @@ def test_of_several_signatures_the_one_of_the_arguments_is_chosen(folder: Path) 
 
 
 def adding(folder: Path, monkeypatch: pytest.MonkeyPatch, step: int) -> Callable[[int], int]:
-    """The kernel of one file, which adds a constant of another, as a fresh process imports it."""
+    """Import the kernel of one file, which adds a constant of another, as a new process does."""
     (folder / "constant.py").write_text(f"STEP = {step}\n")
     (folder / "adder.py").write_text(
         "from constant import STEP\n\n\ndef add(x):\n    return x + STEP\n"
@@ -511,7 +511,7 @@ SIGNATURE = int64(int64)
 def key(
     step: str = "2", table: str = "[1, 2]", helper: str = "x + STEP", body: str = "helper(x)"
 ) -> str:
-    """The cache key of a kernel that calls a function with constants, each from elsewhere."""
+    """Return the cache key of a kernel whose function calls and constants are defined elsewhere."""
     called = {"STEP": eval(step), "TABLE": np.array(eval(table))}
     exec(f"def helper(x, table=None):\n    return {helper} + TABLE[0]", called)
     calling: dict[str, Any] = {"helper": inlined(called["helper"])}

@@ -1,4 +1,4 @@
-"""The two locks: what each holds of pyproject.toml, hashes of files, licenses."""
+"""The two lock files: requirements of pyproject.toml, hashes of files, licenses."""
 
 import re
 import tomllib

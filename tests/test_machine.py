@@ -1,4 +1,4 @@
-"""What of a machine there is to use."""
+"""The CPU cores and memory that a process may use."""
 
 import os
 from pathlib import Path
@@ -14,7 +14,7 @@ GIB = 1 << 30
 
 @pytest.fixture
 def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine of 64 cores and 256 GiB; the control groups are those of a folder."""
+    """Fake a machine of 64 cores and 256 GiB whose control groups are read from a folder."""
     monkeypatch.setattr(machine, "_GROUPS", tmp_path)
     monkeypatch.setattr(machine, "_OWN", tmp_path / "own")
     pages = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 256 * GIB // 4096}

@@ -1,4 +1,4 @@
-"""What tests check of messages, and the file that ``--write-messages`` writes."""
+"""Checks of messages, and the file that ``--write-messages`` writes."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ def test_messages_are_written_if_asked(
     file = pytester.path / "messages.json"
     monkeypatch.setattr(messages, "SNAPSHOT", file)
     pytester.makepyfile(test_it="def test_it(says):\n    says('a rate of 1', 'rate')\n")
-    quiet = ["-p", "no:zarr"]  # which would register marks of its own
+    quiet = ["-p", "no:zarr"]  # zarr's plugin would register its own marks
     pytester.inline_run(*quiet, plugins=[messages])
     assert not file.exists()
     pytester.inline_run(*quiet, "--write-messages", plugins=[messages])

@@ -1,4 +1,4 @@
-"""What folders and pages say of the tree: every file is named where a reader looks for it."""
+"""Folders and pages describe the tree: every file is named where a reader looks for it."""
 
 import ast
 import re
@@ -17,7 +17,7 @@ _LINE = re.compile(r"^([\w.]+(?:\.py|/))  +\S", re.M)
 
 
 def content(folder: str, modules: Mapping[str, Source]) -> set[str]:
-    """The files and packages directly in a folder: ``{"model.py", "heads/"}``."""
+    """Return the files and packages directly in a folder: ``{"model.py", "heads/"}``."""
     inside = {module for module in modules if module.rpartition(".")[0] == folder}
     return {
         f"{module.rpartition('.')[2]}{'/' if modules[module].is_folder else '.py'}"
@@ -26,9 +26,9 @@ def content(folder: str, modules: Mapping[str, Source]) -> set[str]:
 
 
 def unnamed(modules: Mapping[str, Source]) -> list[str]:
-    """What the docstrings of folders leave out, name twice, or name and is not there.
+    """Return files that folder docstrings omit, name twice, or name although they do not exist.
 
-    A registry's folder is left out, each file in it is a name, and so is a folder of data alone.
+    Registry folders are exempt: each file in them is a name. Folders of data may be named.
     """
     found = []
     names = registry_folders(modules)
@@ -51,7 +51,7 @@ def _data_folders(folder: str) -> set[str]:
 
 
 def mapped(page: str) -> list[str]:
-    """The folders in the map of a page, the fenced block whose first line is ``numtok/``."""
+    """Return the folders on the map of a page: the fenced block that begins with ``numtok/``."""
     block = page.partition("```text\nnumtok/\n")[2].partition("\n```")[0]
     return re.findall(r"^  (\w+/)  +\S", block, re.M)
 
@@ -61,8 +61,10 @@ def top_level(modules: Mapping[str, Source]) -> list[str]:
 
 
 def files_named(page: str) -> set[str]:
-    """Files of the tree in backticks, ``models/heads/base.py`` among them; no plugins, and none
-    that the page itself has behind a mark."""
+    """Return the files of the tree in backticks, such as ``models/heads/base.py``.
+
+    Plugins and files that the page itself contains after a mark are left out.
+    """
     own = set(re.findall(r"^<!-- \w+: (\S+) -->$", page, re.M))
     named = set(re.findall(r"`(?:numtok/)?((?:\w+/)+\w+\.(?:py|toml|jsonl|sh))`", page))
     return {name for name in named - own if not name.startswith("plugins/")}
@@ -78,7 +80,7 @@ def test_the_architecture_page_maps_the_folders() -> None:
 
 
 def written_pages() -> list[Path]:
-    """The pages that people write, without the log, which keeps the words of its day."""
+    """Return the hand-written pages, except for the log, which keeps its original wording."""
     pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
     return [page for page in pages if page.parent != ROOT / "docs/log"]
 

@@ -1,5 +1,7 @@
-"""A plugin is checked when it is used: by the command that uses it first, once for each version of
-its code. A command that uses a broken one ends with exit code 2 and its first breaks."""
+"""A plugin is checked by the command that first uses it, once per version of its code.
+
+A command that uses a broken plugin ends with exit code 2 and prints its first violations.
+"""
 
 import json
 import shutil
@@ -170,7 +172,7 @@ TRAIN = ("train", "arithmetic-xval", "--preset", test_train.TINY, "--batch", "32
 
 @pytest.fixture(scope="module")
 def encoded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with sums, encoded with a value beside each token, and a model of them."""
+    """Return a store with sums, encoded with a value for each number."""
     root = tmp_path_factory.mktemp("data") / "artifacts"
     store = Store(root)
     config = GenConfig("arithmetic,operands=2", samples=200)
@@ -181,7 +183,7 @@ def encoded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path, plugins: Path, encoded: Path) -> Path:
-    """A working folder with that store, and a folder of plugins in its numtok.toml."""
+    """Provide a working folder with that store and a numtok.toml that names a plugin folder."""
     shutil.copytree(encoded, tmp_path / "artifacts")
     (tmp_path / "numtok.toml").write_text('[plugins]\nfolders = ["plugins"]\n')
     return tmp_path
@@ -195,7 +197,7 @@ def write(folder: Path, of: str, source: str, name: str = "mine") -> Path:
 
 
 def used(numtok: Shell, of: str) -> Ran:
-    """The first command that fails of those that use a plugin, or the last one."""
+    """Return the first command that fails among those that use a plugin, or the last one."""
     option = () if of == "metric" else (f"--{of}", "mine")
     trained = numtok("-q", *TRAIN, *option)
     if trained.code:
@@ -242,7 +244,7 @@ def test_a_command_that_uses_a_broken_plugin_names_its_breaks(folder: Path, numt
 
 @pytest.fixture
 def checked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
-    """The specs whose suites ran, with an empty cache."""
+    """Record the specs whose suites run, with an empty cache."""
     specs: list[str] = []
 
     def check_spec(kind: str, spec: str) -> list[contracts.CheckResult]:
@@ -341,12 +343,12 @@ def test_a_folder_of_plugins_may_have_numtok_and_other_things_in_it(
     assert not plugins_module.is_plugin(NORMALIZERS.build("unit"))
 
 
-# --- artifacts of plugins that are not here ------------------------------------------------------
+# --- artifacts of missing plugins ----------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def elsewhere(encoded: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
-    """Commands in processes of their own, which know of no plugins."""
+    """Provide commands in other processes, which know no plugins."""
     store = ("--store", str(encoded))
     with forking(tmp_path_factory.mktemp("elsewhere"), [("eval", "no", "such", *store)]) as forks:
         yield forks
@@ -356,7 +358,7 @@ def elsewhere(encoded: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 def test_a_model_of_plugins_that_are_not_here_says_where_they_were(
     folder: Path, numtok: Shell, plugins: Path, elsewhere: Forks, named: bool
 ) -> None:
-    """Its manifest names them, unless an earlier numtok wrote it."""
+    """The manifest names the plugins, unless an earlier numtok wrote it."""
     write(folder, "embedder", EMBEDDER, "tuning")
     model = numtok("-q", *TRAIN, "--embedder", "tuning").out.strip()
     path = Store(folder / "artifacts").resolve(model).path / MANIFEST

@@ -1,5 +1,7 @@
-"""One new file is all that a plugin takes: ``numtok check`` finds it and it keeps its contract.
-(``tests/plugins/test_mistakes.py`` has those that do not.)"""
+"""A plugin takes only one new file: ``numtok check`` finds it, and it keeps its contract.
+
+(``tests/plugins/test_mistakes.py`` has plugins that break it.)
+"""
 
 import json
 import shutil
@@ -112,7 +114,7 @@ class Mine(TokenTrunk):
 """
 
 SCHEME = (Path(__file__).parent / "plugins" / "schemes" / "decade.py").read_text("utf-8")
-#: Other kinds are examples of docs/extend, which tests/test_extend.py checks.
+#: The other kinds are examples in docs/extend, which tests/test_extend.py checks.
 SOURCES = {
     "embedder": EMBEDDER,
     "head": HEAD,
@@ -127,13 +129,13 @@ SOURCES = {
 
 @pytest.fixture
 def folder(tmp_path: Path, plugins: Path) -> Path:
-    """The folder of plugins that numtok.toml names."""
+    """Provide the plugin folder that numtok.toml names."""
     (tmp_path / "numtok.toml").write_text('[plugins]\nfolders = ["plugins"]\n')
     return plugins
 
 
 def drop(folder: Path, kind: str, source: str) -> Path:
-    """One file, in the folder of its kind."""
+    """Write one file to the folder of its kind."""
     [of] = [name for name, package in registries().items() if package == kinds()[kind]]
     file = folder.resolve() / of / "mine.py"
     file.parent.mkdir(exist_ok=True)
@@ -142,7 +144,7 @@ def drop(folder: Path, kind: str, source: str) -> Path:
 
 
 def broken(ran: Ran) -> dict[str, str]:
-    """What broke, by check."""
+    """Return the messages of failed checks, by check."""
     rows = json.loads(ran.out)["rows"]
     return {row["check"]: row["message"] for row in rows if row["result"] != "ok"}
 
@@ -155,7 +157,7 @@ def test_one_file_is_all_that_a_plugin_takes(folder: Path, numtok: Shell, kind: 
 
 
 def test_a_plugin_needs_no_other_file(folder: Path, numtok: Shell) -> None:
-    """Its folder is the only thing that numtok is told of."""
+    """numtok only needs to know the plugin folder."""
     file = drop(folder, "metric", METRIC)
     shutil.move(file, file.with_name("other_name.py"))
     assert numtok("check", "metric", "other-name").code == 0

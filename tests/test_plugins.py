@@ -1,4 +1,4 @@
-"""Schemes from outside the package: as docs/extend says, by workers too, and with mistakes."""
+"""Schemes from outside the package: as in docs/extend, in workers, and with mistakes."""
 
 import gzip
 import hashlib
@@ -41,14 +41,14 @@ class Ran:
 
 
 def environment() -> dict[str, str]:
-    """As a user's, with the ``numtok`` of this checkout found first."""
+    """Return a user's environment in which the ``numtok`` of this checkout comes first."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("NUMTOK_")}
     path = os.pathsep.join([str(Path(sys.executable).parent), kept.get("PATH", "")])
     return kept | {"PATH": path, "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
 
 
 def run(folder: Path, *command: str) -> Ran:
-    """One command line, as a process of its own; its workers are counted while it runs."""
+    """Run one command line in its own process, and count its workers while it runs."""
     with subprocess.Popen(
         command,
         cwd=folder,
@@ -58,7 +58,7 @@ def run(folder: Path, *command: str) -> Ran:
         text=True,
     ) as running:
         most = 0
-        while running.poll() is None:  # a look takes all processes of the machine
+        while running.poll() is None:  # each count lists all processes of the computer
             most = max(most, spawned_by(running.pid))
             time.sleep(0.1)
         out, err = running.communicate()
@@ -66,7 +66,7 @@ def run(folder: Path, *command: str) -> Ran:
 
 
 def spawned_by(pid: int) -> int:
-    """How many workers a process has now; multiprocessing's tracker of resources is none."""
+    """Return how many workers a process has, without multiprocessing's resource tracker."""
     try:
         commands = [" ".join(child.cmdline()) for child in psutil.Process(pid).children()]
     except psutil.Error:
@@ -75,7 +75,7 @@ def spawned_by(pid: int) -> int:
 
 
 def folder_with(tmp_path: Path, **schemes: str) -> Path:
-    """A working folder with a folder of plugins."""
+    """Create a working folder with a plugin folder."""
     (tmp_path / "numtok.toml").write_text(TOML.format("plugins"))
     (tmp_path / "plugins" / "schemes").mkdir(parents=True, exist_ok=True)
     for name, source in schemes.items():
@@ -84,7 +84,7 @@ def folder_with(tmp_path: Path, **schemes: str) -> Path:
 
 
 def results_of(checks: str) -> list[str]:
-    """What ``check scheme --json`` says of each check."""
+    """Return the result of each check in the output of ``check scheme --json``."""
     return [row["result"] for row in json.loads(checks)["rows"]]
 
 
@@ -98,7 +98,7 @@ def test_the_page_on_schemes_shows_the_plugin_of_these_tests() -> None:
     assert scheme == (PLUGINS / "schemes" / "rns.py").read_text("utf-8")
 
 
-# --- schemes that nobody has seen --------------------------------------------------------------
+# --- new schemes -------------------------------------------------------------------------------
 
 TEXTS = (
     ["", "none", "-60.2", "[NUM] is not 7", "x = [1.5, -2, 0, 1e400, 5e-324, 007]; é 3.25%"],
@@ -107,7 +107,7 @@ TEXTS = (
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """Every file of the package and what is in it."""
+    """Return the digest of every file of the package."""
     return {
         str(path): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in folder.rglob("*")
@@ -116,7 +116,7 @@ def digests(folder: Path) -> dict[str, str]:
 
 
 def texts_of(folder: Path) -> list[str]:
-    """Every text of an artifact, decoded from its tokens."""
+    """Return every text of an artifact, decoded from its tokens."""
     codec = Codec.from_json((folder / SCHEME_FILE).read_bytes())
     rows = pa.concat_tables(
         pq.read_table(shard, page_checksum_verification=True)
@@ -134,7 +134,7 @@ def texts_of(folder: Path) -> list[str]:
 
 
 def expected_texts(spec: str) -> list[str]:
-    """The texts, each number as the scheme alone reads and writes it."""
+    """Return the texts, with each number as the scheme encodes and decodes it."""
     scheme = SCHEMES.build(spec)
 
     def again(match: re.Match[str]) -> str:

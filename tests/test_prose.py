@@ -18,7 +18,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 CODE = sorted((ROOT / "numtok").rglob("*.py"))
-#: The log keeps the words of its day.
+#: The log keeps its original wording.
 PAGES = [
     page
     for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
@@ -160,7 +160,7 @@ def paragraphs_of(page: str) -> Iterator[str]:
 
 
 def too_long(page: str) -> Iterator[str]:
-    """Yield each sentence and paragraph of a page that has too many words, comments apart."""
+    """Yield each sentence and paragraph of a page that has too many words, outside comments."""
     for paragraph in paragraphs_of(re.sub(r"<!-- [^\n]*? -->", "", page)):
         sentences = re.split(r"(?<=[.!?:;]) +(?=[A-Z\"(*])|(?<=[.!?]) +", paragraph)
         for kind, texts in (("paragraph", [paragraph]), ("sentence", sentences)):

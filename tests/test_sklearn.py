@@ -1,4 +1,4 @@
-"""The estimator for scikit-learn: its conventions, what it answers, what it refuses."""
+"""The estimator for scikit-learn: its conventions, predictions and errors."""
 
 import copy
 import doctest
@@ -51,7 +51,7 @@ SMALL = "mlp,layers=1,width=64"
 
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:
-    """Threads that wait for each other take several times as long on cores that others use."""
+    """Use one thread: on busy cores, threads that wait for each other are several times slower."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -59,7 +59,7 @@ def one_thread() -> Iterator[None]:
 
 
 def data(rows: int = 200) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """y is 100 + 10 x0 with a noise of deviation 1; x1 tells nothing."""
+    """Return y = 100 + 10 x0 + noise of standard deviation 1; x1 carries no information."""
     rng = np.random.default_rng(7)
     x = rng.uniform(size=(rows, 2))
     return x, 100 + 10 * x[:, 0] + rng.normal(size=rows)
@@ -72,7 +72,7 @@ def small(head: str = "pointwise", **changes: Any) -> NumericRegressor:
 
 @cache
 def fitted(head: str) -> NumericRegressor:
-    """Of the data; not to be fitted again."""
+    """Return a model fitted to the data, shared by tests: do not fit it again."""
     return small(head).fit(*data())
 
 
@@ -80,9 +80,9 @@ def fitted(head: str) -> NumericRegressor:
 
 
 def check(head: str) -> None:
-    # Small batches, since checks have 20 rows or 200. One wants an R2 of 0.5 on the 200 rows that
-    # it gives to learn; 64 bins get there where few are held back, as the loss of the others rises
-    # before that.
+    # Small batches, because the checks have 20 or 200 rows. One check requires an R2 of 0.5 on its
+    # 200 training rows. 64 bins reach it only if few rows are held out, because the loss on
+    # held-out rows rises before that.
     settings = {"epochs": 12, "patience": 0, "batch": 8, "learning_rate": 0.007}
     share = 0.02 if head == "riemann:64" else 0.1
     check_estimator(small(head, **settings, validation=share), on_skip=None)
@@ -170,14 +170,14 @@ def test_it_learns_what_the_command_learns(tmp_path: Path) -> None:
     assert all(torch.equal(one, weights[name]) for name, one in ours.model.state_dict().items())
 
 
-# --- what it answers ------------------------------------------------------------------------------
+# --- predictions ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("head", HEADS)
 def test_every_head_answers_with_a_distribution_in_units_of_y(head: str) -> None:
     x, y = data(2000)
     model = NumericRegressor(head, SMALL, epochs=15, learning_rate=0.005, batch=64).fit(x, y)
-    assert model.score(x, y) > 0.8  # the noise leaves 0.89
+    assert model.score(x, y) > 0.8  # the noise limits R2 to 0.89
     low, median, high = model.predict_quantiles(x, [0.1, 0.5, 0.9]).T
     np.testing.assert_array_equal(median, model.predict(x))
     assert 0.7 < np.mean((low < y) & (y < high)) < 0.9
@@ -186,7 +186,7 @@ def test_every_head_answers_with_a_distribution_in_units_of_y(head: str) -> None
     assert 0.7 < np.mean((low[:, None] <= drawn) & (drawn <= high[:, None])) < 0.9
     np.testing.assert_array_equal(model.sample(x, 40, random_state=1), drawn)
     assert not np.array_equal(model.sample(x, 40, random_state=2), drawn)
-    # The density of y given x is Gaussian with deviation 1: -1.42 nats on average at best.
+    # The density of y given x is Gaussian, standard deviation 1: at best -1.42 nats on average.
     density = model.log_density(x, y)
     assert density.shape == (2000,)
     assert -2 < np.median(density) < -0.8
@@ -199,7 +199,7 @@ def test_the_density_integrates_to_one(head: str) -> None:
     grid = np.linspace(50, 170, 12_001)
     density = np.exp(model.log_density(np.tile(x[:1], (len(grid), 1)), grid))
     mass = np.sum(density) * (grid[1] - grid[0])
-    # ``ud`` writes numbers of any size, and some of them lie far away.
+    # ``ud`` represents numbers of any size, and some of them are far away.
     least = 0.8 if head == "decoder:ud" else 0.995
     assert least < mass < 1.005
 
@@ -238,7 +238,7 @@ def test_a_missing_number_is_told_from_the_mean() -> None:
 
 
 def frames() -> dict[str, Any]:
-    """The same rows in the frames there are: ``kind`` is what y depends on."""
+    """Return the same rows in every kind of frame; y depends on ``kind``."""
     kinds = ["oak", "elm", None, "ash"] * 50
     x = data()[0][:, 0]
     pandas = pd.DataFrame({"x": x, "kind": kinds, "tall": [True, False] * 100})
@@ -280,7 +280,7 @@ def test_rows_of_a_frame_may_be_split_and_may_lack_what_was_there() -> None:
     model = small(epochs=40).fit(train, y)
     assert np.abs(model.predict(test) - truth).max() < 1
     test["kind"] = None
-    assert np.abs(model.predict(test)).max() < 4  # as the kind that was missing
+    assert np.abs(model.predict(test)).max() < 4  # like the missing kind
     test["kind"] = "fir"
     assert model.predict(test).shape == truth.shape
 
@@ -298,7 +298,7 @@ def test_a_frame_of_nothing_but_categories_is_enough() -> None:
     assert np.abs(model.predict(frame[:2]) - [1, 2]).max() < 0.1
 
 
-# --- what it refuses ------------------------------------------------------------------------------
+# --- errors ---------------------------------------------------------------------------------------
 
 ROWS = [[1.0], [2.0], [3.0], [4.0]]
 TARGETS = [1.0, 2.0, 3.0, 4.0]
@@ -322,7 +322,7 @@ def test_parameters_that_are_not_possible_are_named(says: Says) -> None:
 
 
 def test_data_that_cannot_be_used_are_told(says: Says) -> None:
-    """Scikit-learn tells of some in words of its own; they are parts of what is said here."""
+    """Some messages are scikit-learn's own, so only parts of them are checked."""
     infinite = "contains infinity or a value too large for dtype('float64')."
     cases: list[tuple[Any, Any, tuple[str, ...]]] = [
         (ROWS, [1.0, np.nan, 2.0, 3.0], ("Input y contains NaN.",)),

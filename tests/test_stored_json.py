@@ -1,4 +1,4 @@
-"""Whatever a file of stored JSON has become, reading it is one StoreError that names it."""
+"""Reading damaged stored JSON always raises one StoreError that names the file."""
 
 import os
 import tracemalloc
@@ -22,12 +22,12 @@ from tests.cases import case
 from tests.imports import tree
 
 Kind = StoredJson[Any] | StoredLines[Any]
-DEEP = 10_000  # lists or objects in one another
+DEEP = 10_000  # nested lists or objects
 GIGABYTE = 1 << 30
 
 
 def kinds() -> Iterator[tuple[str, Kind]]:
-    """Every kind of file that the package declares, by module and name."""
+    """Yield every kind of file that the package declares, with its module and name."""
     for module in sorted(tree()):
         if "StoredJson(" in tree()[module].text or "StoredLines(" in tree()[module].text:
             for name, one in vars(import_module(module)).items():
@@ -54,7 +54,7 @@ def refusal(read: Callable[[], object]) -> str:
     return told
 
 
-# --- what is no file, or none that can be read ----------------------------------------------------
+# --- paths that are not readable files ------------------------------------------------------------
 
 
 def a_gigabyte(path: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_library_reads_the_file_that_was_looked_at(tmp_path: Path) -> None:
         assert Path(name).read_bytes() == b"first"
 
 
-# --- what no kind of file can say -----------------------------------------------------------------
+# --- contents that no kind of file allows ---------------------------------------------------------
 
 NO_JSON: dict[str, tuple[bytes, str]] = {
     "cut short": (b'{"format": 1, "schema"', "it is not JSON ("),
@@ -166,7 +166,7 @@ def test_any_json_is_of_its_kind_or_refused(value: Any) -> None:
             assert str(error).startswith(f"x/{kind.name} is damaged: ")
 
 
-# --- what a type says -----------------------------------------------------------------------------
+# --- types ----------------------------------------------------------------------------------------
 
 
 class _Inner(msgspec.Struct, forbid_unknown_fields=True):

@@ -1,4 +1,4 @@
-"""Files that are no files, pipes that are meant, and small files that ask for the world."""
+"""Paths that are not files, intended pipes, and small files that demand huge resources."""
 
 import gzip
 import json
@@ -46,10 +46,10 @@ from tests.stages.test_encode import encode, shards, table, texts
 
 @pytest.fixture(autouse=True)
 def _never_waits() -> Iterator[None]:
-    """What waits for a pipe nobody writes into fails, rather than to go on for ever."""
+    """Fail instead of waiting forever for a pipe that is never written to."""
 
     def give_up(*_: object) -> None:
-        pytest.fail("it waits")  # no OSError, which would be told as one
+        pytest.fail("it waits")  # not an OSError, which numtok would report
 
     before = signal.signal(signal.SIGALRM, give_up)
     signal.alarm(60)
@@ -86,7 +86,7 @@ def refused(call: Callable[[], object], kind: type[NumtokError], *told: str) -> 
         assert words in message
 
 
-# --- what is stored -----------------------------------------------------------------------------
+# --- stored files -------------------------------------------------------------------------------
 
 IDS = TokenIds(3, 21, 40, False)
 READERS: dict[str, Callable[[Path], object]] = {
@@ -121,7 +121,7 @@ def test_an_artifact_with_what_is_no_file_is_refused(tmp_path: Path) -> None:
     (shard,) = shards(artifact)
 
     def use() -> None:
-        # Anew, because an artifact remembers its manifest and its list of files.
+        # A new object, because an artifact caches its manifest and its list of files.
         now = Artifact(artifact.path, artifact.kind, artifact.name, artifact.version)
         splits.read_split(now, "train")
         splits.read_labels(now, "train")
@@ -170,12 +170,12 @@ def test_nothing_is_written_into_a_pipe_that_stands_where_a_file_is_made(tmp_pat
     refused(lambda: files.write_atomic(tmp_path / "a", b"x"), StoreError, "cannot write")
 
 
-# --- pipes that are meant -----------------------------------------------------------------------
+# --- intended pipes -----------------------------------------------------------------------------
 
 
 @contextmanager
 def piped(*contents: bytes) -> Iterator[list[str]]:
-    """What a shell makes of ``<(...)``: a name for each, whose content comes once."""
+    """Provide names like those of ``<(...)`` in a shell, each with content that is read once."""
     with ExitStack() as stack:
         names = []
         for content in contents:
@@ -248,11 +248,11 @@ def test_a_line_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         refused(lambda: list(read_rows(name)), DataError, "a line of more than 1,000 bytes")
 
 
-# --- how much is kept ---------------------------------------------------------------------------
+# --- disk limits --------------------------------------------------------------------------------
 
 
 class Disk:
-    """``files.system`` of a disk with so many bytes, all but some taken."""
+    """``files.system`` for a disk with this many bytes, ``free`` of which are free."""
 
     def __init__(self, free: int, whole: int) -> None:
         self.free, self.whole = free, whole
@@ -283,7 +283,7 @@ def test_a_disk_is_not_filled_by_what_is_piped(
     with piped(lines("it is 7") + b" " * (8 << 20)) as (name,):
         refused(lambda: encode(store, name), UsageError, f"{kept:,}", "--disk-limit")
     assert kept <= disk.free < kept + (3 << 20)
-    assert not list(store.root.glob(".spool*"))  # what was written is gone
+    assert not list(store.root.glob(".spool*"))  # the partial copy is deleted
     with piped(lines("it is 7") + b"\n" * (8 << 20)) as (name,):
         assert encode(store, name, disk_limit="none").manifest.counts["rows"] == 1
 
@@ -343,7 +343,7 @@ def test_a_small_file_that_is_none_is_refused(tmp_path: Path) -> None:
 def test_a_small_file_that_is_large_is_refused(tmp_path: Path) -> None:
     for what, read in NAMED.items():
         with (tmp_path / "x").open("wb") as file:
-            file.truncate(1 << 40)  # with nothing in it, so it takes no disk
+            file.truncate(1 << 40)  # sparse, so it takes no disk space
         with case(what):
             refused(partial(read, tmp_path / "x"), UsageError, f"{1 << 40} bytes", "the limit is")
 
@@ -403,14 +403,14 @@ def test_a_sweep_of_too_many_runs_is_refused_before_they_are_made(
     refused(lambda: read_sweep(Path("s.toml"), ["train.seed=[1]"], most=2), UsageError, "3 runs")
 
 
-# --- rows that no 32 bits count -----------------------------------------------------------------
+# --- more rows than 32 bits count ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "jsonl.gz"])
 def test_rows_are_counted_beyond_two_to_the_31(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    """The line that is read first is said to be so late a one."""
+    """The first line is read with a row number close to the limit."""
     from numtok.data.reading import jsonl
 
     late = (1 << 31) - 2
