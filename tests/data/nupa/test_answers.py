@@ -1,4 +1,4 @@
-"""NUPA's scores of whole answers, worked out by hand, and the tables that are made of them."""
+"""NUPA scores of whole answers, computed by hand, and the tables made from them."""
 
 import doctest
 import gzip
@@ -30,20 +30,20 @@ RATIOS = "add_Fraction_Fraction_Fraction"
 
 def test_digits_are_compared_at_their_places() -> None:
     for truth, said, expected in [
-        # (exact, the same number, digits matched, of, d-length, d-length by parts)
+        # (exact, same number, matched digits, all digits, d-length, d-length by parts)
         ("1287", "1287", (True, True, 4, 4, 0, 0)),
-        ("1287", "287", (False, False, 3, 4, 1, 1)),  # units stand under units
+        ("1287", "287", (False, False, 3, 4, 1, 1)),  # aligned at the units
         ("1287", "12870", (False, False, 0, 4, 1, 1)),
-        ("1287", "91287", (False, False, 4, 4, 1, 1)),  # what hangs over costs nothing
+        ("1287", "91287", (False, False, 4, 4, 1, 1)),  # extra digits cost nothing
         ("5", "05", (False, True, 1, 1, 1, 1)),
-        ("10.5", "10.52", (False, False, 3, 3, 1, 1)),  # decimals from the left
+        ("10.5", "10.52", (False, False, 3, 3, 1, 1)),  # decimals align from the left
         ("10.52", "10.5", (False, False, 3, 4, 1, 1)),
         ("10.5", "1.25", (False, False, 0, 3, 0, 2)),  # lengths that cancel
         ("1.0", "1.00", (False, True, 2, 2, 1, 1)),
         ("7/13", "17/3", (False, False, 2, 3, 0, 2)),
         ("1/2", "2/4", (False, True, 0, 2, 0, 0)),
         ("1/2", "1/0", (False, False, 1, 2, 0, 0)),
-        ("1.23e45", "1.23e5", (False, False, 4, 5, 1, 1)),  # exponents from the right
+        ("1.23e45", "1.23e5", (False, False, 4, 5, 1, 1)),  # exponents align from the right
         ("1.23e4", "11.2e4", (False, False, 3, 4, 0, 2)),
         ("1.5e3", "1.5E3", (True, True, 3, 3, 0, 0)),
         ("5.0e-1", "5.00e-1", (False, True, 3, 3, 1, 1)),
@@ -59,17 +59,17 @@ def test_an_answer_is_found_by_a_rule() -> None:
     for truth, said, published, chat, strict in [
         ("12", "12", True, True, True),
         ("12", " 12\n", True, True, True),
-        ("12", "12.5", True, True, None),  # what follows is ignored
+        ("12", "12.5", True, True, None),  # the rest is ignored
         ("12", "12 apples", True, True, None),
-        ("12", "It is 12", None, None, None),  # at the start alone
+        ("12", "It is 12", None, None, None),  # only at the start
         ("12", "-12", None, None, None),
         ("12", "12\nAdd two numbers: 3 + 4 = 7", True, True, None),
-        ("12", "7 + 5 = 12", False, False, None),  # an = in an answer means nothing
+        ("12", "7 + 5 = 12", False, False, None),  # an = in an answer has no meaning
         ("12", "So. The answer is 12.", None, True, None),
         ("12", "12. The answer is 13", True, False, None),
         ("5.0", "5", None, None, None),
         ("7/13", "7 / 13", None, None, None),
-        ("1.5e3", "1.5e-3", True, True, False),  # signs are left out
+        ("1.5e3", "1.5e-3", True, True, False),  # signs are ignored
         ("1.5e3", "1.5e+3", True, True, True),
         ("1.5e3", "1500.0", None, None, None),
         ("12", "", None, None, None),
@@ -139,7 +139,7 @@ def test_a_rule_that_there_is_not_is_refused(says: Says) -> None:
 
 
 def scored(*rows: tuple[str, int, str, str | None]) -> Scored:
-    """Of task keys, digit keys, true answers and what was said."""
+    """Score rows of task key, digit key, true answer and given answer."""
     found = [score(truth, said, "strict") for _, _, truth, said in rows]
     return Scored(
         [task for task, *_ in rows],
@@ -163,8 +163,9 @@ def test_the_three_means_weigh_answers_tasks_and_strata() -> None:
     assert exact.micro.value == pytest.approx(3 / 5)
     assert exact.of_tasks.value == pytest.approx((2 / 4 + 1) / 2)
     assert exact.of_strata.value == pytest.approx((2 / 3 + 0 + 1) / 3)
-    # The first stratum has (2/3 of 1/3) / (3 - 1), and a weight of 3/5; the other two, of one
-    # answer each, together a variance of 1/2, and a weight of 1/5 each. Wilson's of as many.
+    # The first stratum has a variance of (2/3 * 1/3) / (3 - 1) and a weight of 3/5. The other two,
+    # of one answer each, have a pooled variance of 1/2 and weights of 1/5. Wilson's interval uses
+    # the number of answers with the same variance.
     n = 3 / 5 * 2 / 5 / (9 / 25 * 1 / 9 + 2 * 1 / 25 * 1 / 2)
     assert (exact.micro.low, exact.micro.high) == pytest.approx(ends(3 / 5, n))
     assert [(part.name, part.n) for part in made.digits] == [("1", 1), ("3", 3), ("4", 1)]
@@ -194,7 +195,7 @@ def test_well_learned_is_the_largest_digit_key_that_reaches_all_bounds() -> None
         rows += [(SUMS, digits, "12", said)] * 9 + [(SUMS, digits, "12", "12")]
     rows += [(SUMS, 7, "12", "12")] * 8 + [(SUMS, 7, "12", "123456789")] * 2
     (task,) = tables(scored(*rows)).tasks
-    assert task.well_learned == 5  # 7 has 0.8; 4 does not, and gaps are allowed
+    assert task.well_learned == 5  # 7 reaches only 0.8; 4 fails, but gaps are allowed
     assert task.has_performance == 6  # 7 is 1.4 digits off
     (nothing,) = tables(scored((SUMS, 3, "12", None))).tasks
     assert nothing.well_learned is nothing.has_performance is None
@@ -215,7 +216,8 @@ def test_figures_of_answers_that_are_all_right_are_exactly_one() -> None:
 def test_intervals_hold_the_mean_of_other_questions(
     strata: int, of_each: int, chance: float
 ) -> None:
-    """As often as they say, or nearly: Wilson's of so few are a little off either way."""
+    """The coverage is nearly nominal: Wilson's intervals for such small samples are slightly
+    off."""
     random = np.random.default_rng(0)
     held = 0
     for _ in range(100):
@@ -234,7 +236,7 @@ def test_intervals_hold_the_mean_of_other_questions(
 def report(
     *rows: tuple[str, int, str, str | None], task: str = RATIOS, **more: str
 ) -> ReportPredictions:
-    """A report's predictions: id, position, the true number and the one that was said."""
+    """Return the predictions of a report: id, position, true number and predicted number."""
     ids, positions, truths, said = zip(*rows, strict=True)
     columns = {
         "id": ids,
@@ -296,7 +298,7 @@ def test_answers_of_any_model_are_scored(numtok: Shell, tmp_path: Path) -> None:
     assert len(rows) == 8
     said = [{"id": row["id"], "answer": f"{row['gold']} or so"} for row in rows]
     said[0]["answer"] = "I do not know"
-    said[1]["answer"] = f"{rows[1]['text']}\nAdd two numbers: 1 + 1 = 2"  # with the question
+    said[1]["answer"] = f"{rows[1]['text']}\nAdd two numbers: 1 + 1 = 2"  # repeats the question
     said[2]["answer"] = f" {rows[2]['gold']} = {rows[2]['gold']}"
     path = given(tmp_path, *said)
     scoring = ("score", path, "--truth", "small", "--benchmark", "nupa")
@@ -356,11 +358,11 @@ def test_answers_that_do_not_fit_are_one_line(numtok: Shell, tmp_path: Path, say
 def test_values_are_written_as_the_true_answer_is() -> None:
     for truth, said, expected in [
         ("12", "12", "12"),
-        ("12", "012", "012"),  # as it is, where the notation is that of the truth
+        ("12", "012", "012"),  # unchanged if the notation is that of the true answer
         ("12", "12.0", "12"),
         ("12", "1.2e1", "12"),
         ("12", "-12.0", "-12"),
-        ("12", "11.7", "12"),  # an integer stands for what is nearest to it
+        ("12", "11.7", "12"),  # rounded to the nearest integer
         ("12", "-0.2", "0"),
         ("0.5", "5e-1", "0.5"),
         ("0.5", "5", "5.0"),

@@ -1,4 +1,4 @@
-"""Addresses as they are printed."""
+"""Addresses in output."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The checksum of inputs: however it is cut, and whatever changes."""
+"""The checksum of inputs: the same for any division, different after any change."""
 
 import numpy as np
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Rows as columns: the quick way gives what the way by records gives, or says that it cannot."""
+"""Rows as columns: the fast path returns the same as the path by records, or declines."""
 
 import json
 from typing import Any
@@ -38,7 +38,7 @@ def by_records(block: bytes, text_field: str = "text") -> RowColumns:
 
 
 def plain(rows: RowColumns) -> dict[str, Any]:
-    """Every column as lists of Python values."""
+    """Return every column as lists of Python values."""
     targets = rows.targets or NO_TARGETS
 
     def words(categories: Categories | None) -> list[Any]:
@@ -101,7 +101,7 @@ def blocks(draw: st.DrawFn) -> bytes:
         order = draw(st.permutations(list(row)))
         rows.append({name: row[name] for name in order})
     separators = draw(st.sampled_from([(",", ":"), (", ", ": "), ("  ,\t", " \t: ")]))
-    # Keys with escapes are looked at more closely, so they are not written.
+    # Keys with escapes are checked more closely, so none are written.
     return block_of(rows, separators=separators, ensure_ascii=False)
 
 
@@ -244,7 +244,7 @@ def test_the_row_has_the_fields_that_are_looked_for() -> None:
     assert set(FIELDS) == set(Row.__struct_fields__)
 
 
-# --- places that no int64 holds ----------------------------------------------------------------
+# --- offsets beyond int64 ----------------------------------------------------------------------
 
 
 def test_a_place_far_out_is_told_as_it_was_written() -> None:

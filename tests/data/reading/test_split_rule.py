@@ -1,4 +1,4 @@
-"""Splits by the place of a row in the order of a group."""
+"""Splits by the position of a row in the order of a group."""
 
 import pytest
 
@@ -14,7 +14,7 @@ from tests.cases import each
         ("2019", "validation"),
         ("2020.5", "validation"),
         ("2021", "test"),
-        ("10000", "test"),  # numbers, not texts
+        ("10000", "test"),  # compared as numbers, not as text
         (None, "train"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Standard input and pipes, kept as files."""
+"""Standard input and pipes, stored as files."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Planning an input of several files side by side: what one process finds."""
+"""Planning several input files in parallel gives the same units as in one process."""
 
 import gzip
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture
 def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[InputFile]:
-    """Seven files, the longer of them more than a unit."""
+    """Write seven files, the longer of them larger than a unit."""
     found = []
     for number in range(7):
         rows = b"".join(b'{"text": "%d and %d"}\n' % (number, k) for k in range(5 + number))

@@ -298,7 +298,7 @@ def test_dates_become_numbers(tmp_path: Path) -> None:
 def test_days_include_fractions_of_seconds(unit: str) -> None:
     dates = pa.array([datetime(2021, 1, 1, 12, 0, 0, 500_000), None], pa.timestamp(unit))
     assert date_parts(dates)["days"].to_pylist() == [18628.5 + 0.5 / 86_400, None]
-    if unit != "ns":  # whose last year is 2262
+    if unit != "ns":  # nanoseconds end in 2262
         far = pa.array([datetime(2400, 1, 1, 6)], pa.timestamp(unit))
         assert date_parts(far)["days"].to_pylist() == [157054.25]
 

@@ -75,7 +75,7 @@ GERMAN = "x;y\n1.234,5;0,5\n7,5;1,5\n"
         (GERMAN, "x;k\n1.500,0;0,5\n8.250;0,7\n", ["1500.0", "8250"]),
         ("x;y\n1.5;0,5\n2.5;1,5\n", "x;k\n1.500;0,5\n", ["1.500"]),
         ("x,y\n1.5,1\n2,2\n", "x;k\n0,5;0,5\n", ["0.5"]),
-        # It is a point in files separated by commas.
+        # The decimal mark is a point in files separated by commas.
         (GERMAN, "x,k\n1.500,a\n", ["1.500"]),
     ],
 )

@@ -1,5 +1,5 @@
-"""``numtok fetch era5``: every public layout gives the values that its own library reads, and
-nothing that goes wrong on the way becomes one."""
+"""``numtok fetch era5``: every public layout gives the values that its own library reads, and no
+fault on the way becomes a value."""
 
 import asyncio
 import os
@@ -56,7 +56,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture(scope="module", autouse=True)
 def _processor_is_known() -> None:
-    platform.processor()  # h5py asks, and the first answer is that of another process
+    platform.processor()  # h5py calls it, and the first call starts a process
 
 
 def fetch(store: Store, place: object, disk_limit: str | None = None, **options: str) -> Artifact:
@@ -68,7 +68,7 @@ def fetch(store: Store, place: object, disk_limit: str | None = None, **options:
 
 
 def field(artifact: Artifact) -> "xr.DataArray":
-    """What an artifact holds, as xarray reads it, which may not warn."""
+    """Return the data of an artifact as xarray reads it, which must not warn."""
     assert artifact.kind == "field"
     with xr.open_zarr(artifact.path / "field.zarr", chunks=None) as dataset:
         (name,) = dataset.data_vars
@@ -84,7 +84,7 @@ def field(artifact: Artifact) -> "xr.DataArray":
 
 
 def by_its_own_library(name: str) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Values (time, latitude, longitude) in the order stored, with latitudes and longitudes."""
+    """Return values (time, latitude, longitude) in stored order, with latitudes and longitudes."""
     path = REAL / name
     if name.endswith(".grib"):
         import eccodes
@@ -164,7 +164,7 @@ def test_the_same_window_of_all_layouts_has_the_same_values(tmp_path: Path) -> N
 
 @needs_real
 def test_a_file_of_the_old_converter_is_the_decoded_value_to_a_float32(tmp_path: Path) -> None:
-    """A download of the CDS as it came, packed: values on a grid of 0.0014 K."""
+    """A download of the CDS in its original, packed form: values on a grid of 0.0014 K."""
     from scipy.io import netcdf_file
 
     path = REAL / "extra" / "era5_2t_1.nc"
@@ -179,7 +179,7 @@ def test_a_file_of_the_old_converter_is_the_decoded_value_to_a_float32(tmp_path:
     assert made.longitude.values.tolist() == list(range(0, 360, 20))
 
 
-# --- made stores and files -----------------------------------------------------------------------
+# --- generated stores and files ------------------------------------------------------------------
 
 START = "2019-03-01"
 
@@ -191,7 +191,7 @@ def grid(
     longitudes: Any = (0, 1, 2, 357, 358, 359),
     name: str = "2m_temperature",
 ) -> "xr.Dataset":
-    """A data set as ARCO-ERA5 has them; no two values are the same, and a float32 holds each."""
+    """Return a data set like those of ARCO-ERA5; all values differ, and float32 holds each."""
     times = np.arange(0, 24 * days, step)
     axes = [times, np.array(latitudes)[::-1], np.array(longitudes)]
     t, latitude, longitude = np.meshgrid(*axes, indexing="ij")
@@ -217,7 +217,7 @@ def true_value(time: Any, latitude: Any, longitude: Any) -> NDArray[np.float32]:
 
 
 def check(made: "xr.DataArray") -> None:
-    """Each value is that of its own cell and hour."""
+    """Check that each value is that of its own cell and hour."""
     expected = true_value(made.time.values, made.latitude.values, made.longitude.values)
     assert (made.values == expected).all()
 
@@ -315,9 +315,9 @@ def test_some_hours_of_the_day_are_read_and_no_object_of_another(
 @pytest.mark.parametrize(
     ("dataset", "chunks", "window", "asked", "size"),
     [
-        # Both sides of Greenwich are in one object, which is brought once.
+        # Both sides of Greenwich are in one object, which is fetched once.
         (grid(longitudes=range(0, 360, 10)), None, {"area": "53,-20,50,20"}, 18, 4 * 36 * 4),
-        # And so is one of several days.
+        # So is an object of several days.
         (grid(days=20, step=6), (8, 2, 6), {"period": "2019-03-02..2019-03-19"}, 20, 8 * 2 * 6 * 4),
     ],
 )
@@ -344,7 +344,7 @@ def test_each_object_is_one_request_which_a_dry_run_counts(
 
 
 def cds(dataset: "xr.Dataset | None" = None) -> "xr.Dataset":
-    """As the new converter writes: valid_time, and number and expver beside it."""
+    """Return a data set as the new converter writes it: valid_time, with number and expver."""
     made = (grid() if dataset is None else dataset).rename({"2m_temperature": "t2m"})
     made = made.rename(time="valid_time").assign_coords(number=0)
     versions = np.where(np.arange(made.sizes["valid_time"]) < 12, "0001", "0005")
@@ -352,7 +352,8 @@ def cds(dataset: "xr.Dataset | None" = None) -> "xr.Dataset":
 
 
 def old(dataset: "xr.Dataset") -> "xr.Dataset":
-    """As the old converter wrote ERA5 and ERA5T together: NaN in each where the other has it."""
+    """Return ERA5 and ERA5T as the old converter combined them: each is NaN where the other is
+    not."""
     final = dataset.where(dataset.time < np.datetime64("2019-03-03"))
     early = dataset.where(dataset.time >= np.datetime64("2019-03-03"))
     made = xr.concat([final, early], "expver").transpose("time", "expver", "latitude", "longitude")
@@ -399,7 +400,7 @@ def test_a_zip_that_unpacks_to_too_much_is_refused_before_it_is(
 
     def refused(*parts: str, **options: Any) -> None:
         with monkeypatch.context() as patch:
-            # Nothing of it may be written.
+            # None of it may be written.
             patch.setattr(shutil, "copyfileobj", lambda *_: pytest.fail("it was unpacked"))
             with pytest.raises(UsageError) as caught:
                 fetch(Store(tmp_path / "store"), path, **options)
@@ -469,7 +470,7 @@ def test_times_are_those_of_validity_of_one_step_or_many(
 
 
 def test_a_day_without_values_is_refused_or_left_out(tmp_path: Path, says: Says) -> None:
-    """As 2025-02-19 once was in the public store: all NaN."""
+    """All values of a day are NaN, as on 2025-02-19 in an earlier state of the public store."""
     dataset = grid()
     dataset["2m_temperature"][8] = np.nan
     path, store = write(dataset, tmp_path / "a.zarr"), Store(tmp_path / "store")
@@ -519,7 +520,7 @@ def test_days_that_the_axis_lacks_are_counted_as_well(tmp_path: Path, says: Says
 def test_a_value_that_cannot_occur_is_refused_with_time_and_place(
     tmp_path: Path, says: Says
 ) -> None:
-    """Fill values that the file does not declare."""
+    """The file does not declare these fill values."""
     for number, value in enumerate((9.999e20, -32767.0, 90.0)):
         with case(value=value):
             dataset = grid()
@@ -555,8 +556,8 @@ def test_days_that_are_not_whole_are_refused_or_left_out(tmp_path: Path, says: S
 @pytest.mark.parametrize(
     ("period", "days"),
     [
-        ("2019-03-01..2019-03-04", ["2019-03-03", "2019-03-04"]),  # behind the hole is the end
-        ("2019-03-04..2019-03-06", ["2019-03-04", "2019-03-05"]),  # before it the begin
+        ("2019-03-01..2019-03-04", ["2019-03-03", "2019-03-04"]),  # the gap is at the end
+        ("2019-03-04..2019-03-06", ["2019-03-04", "2019-03-05"]),  # the gap is at the beginning
         ("2019-03-05", ["2019-03-05"]),
         ("2019-03-06..2019-03-07", []),
     ],
@@ -564,7 +565,7 @@ def test_days_that_are_not_whole_are_refused_or_left_out(tmp_path: Path, says: S
 def test_a_hole_at_an_end_of_the_period_is_no_smaller_period(
     tmp_path: Path, period: str, days: list[str]
 ) -> None:
-    """The axis lacks all from 4 hours into the third day until 8 hours into the fifth."""
+    """The axis has a gap from 4 hours into the third day to 8 hours into the fifth."""
     dataset = grid(days=7).isel(time=[k for k in range(42) if not 13 <= k < 26])
     path, store = write(dataset, tmp_path / "a.zarr"), Store(tmp_path / "store")
     if not days:
@@ -590,7 +591,7 @@ def test_where_every_day_lacks_values_nothing_is_made(tmp_path: Path, says: Says
     with says.raises(DataError, "no day is left", "2019-03-01T00:00..2019-03-02T20:00"):
         fetch(store, path, missing="drop")
     assert store.artifacts() == []
-    # A window without these cells has all its days.
+    # A window without these cells has values on all days.
     check(field(fetch(store, path, area="52,-3,50,2")))
 
 
@@ -599,7 +600,7 @@ def test_where_every_day_lacks_values_nothing_is_made(tmp_path: Path, says: Says
 def test_where_some_cells_never_have_a_value_it_is_said_how_many(
     tmp_path: Path, missing: str
 ) -> None:
-    """As the temperature of the sea on land, which no period helps."""
+    """Like the sea temperature on land, which is missing in every period."""
     dataset = grid(days=8)
     dataset["2m_temperature"][:, :2, 4:] = np.nan
     path, store = write(dataset, tmp_path / "a.zarr"), Store(tmp_path / "store")
@@ -617,7 +618,7 @@ def test_an_axis_with_an_object_missing_is_refused(tmp_path: Path, says: Says) -
 
 
 def test_on_an_axis_the_fill_value_is_a_value(tmp_path: Path) -> None:
-    """zarr alone makes arrays of format 2 with a fill value of 0, which xarray reads as NaN."""
+    """zarr gives arrays of format 2 a default fill value of 0, which xarray reads as NaN."""
     dataset = grid(latitudes=range(-2, 3))
     group = zarr.open_group(tmp_path / "a.zarr", mode="w", zarr_format=2)
     named = {"time": np.arange(18) * 4, "latitude": range(2, -3, -1), "longitude": [*range(6)]}
@@ -636,7 +637,7 @@ def test_on_an_axis_the_fill_value_is_a_value(tmp_path: Path) -> None:
 
 @pytest.mark.integration
 def test_zeros_are_values_where_nobody_chose_a_fill_value(tmp_path: Path) -> None:
-    """Rain of a store of format 2 that zarr alone made; and one object of it is not there."""
+    """Rain in a store of format 2 with zarr's default fill value; then one object is missing."""
     dataset = grid(name="tp")
     dataset["tp"] = dataset["tp"].where(dataset.latitude > 51, 0)
     path = write(dataset, tmp_path / "a.zarr", _FillValue=0.0)
@@ -664,7 +665,7 @@ def test_a_fill_value_that_somebody_chose_is_missing(tmp_path: Path) -> None:
 def test_a_part_of_an_object_that_is_too_short_is_tried_again(
     monkeypatch: pytest.MonkeyPatch, asked: Any, got: int
 ) -> None:
-    """As parts are asked for of sharded stores."""
+    """Parts are requested from sharded stores."""
     monkeypatch.setattr(file_systems, "PAUSE", 0.001)
     whole = bytes(range(12))
     answers = [whole[:got], whole[: 6 if asked else 12]]
@@ -701,7 +702,7 @@ OBJECT = "/store.zarr/2m_temperature/5.0.0"  # of the second day
 
 
 def hourly(folder: Path, days: int = 3) -> Path:
-    """A store of eight hours an object, read a day at a time."""
+    """Write a store with eight hours per object, read a day at a time."""
     return write(grid(days, 1), folder / "a.zarr", chunks=(8, 4, 6))
 
 
@@ -761,7 +762,7 @@ def test_what_goes_on_failing_is_one_clear_line_and_then_goes_on(
 
 
 def test_an_object_of_blosc_that_lacks_a_byte_is_noticed(tmp_path: Path) -> None:
-    """Blosc itself unpacks it, to other values."""
+    """Blosc itself unpacks it without an error, to other values."""
     dataset = grid(4, 1, latitudes=range(0, 64), longitudes=range(0, 64))
     values = dataset["2m_temperature"]
     values += np.random.default_rng(0).normal(size=values.shape).astype(np.float32)
@@ -819,7 +820,7 @@ def test_google_storage_is_read_through_gcsfs(
     artifact = fetch(Store(tmp_path / "store"), "gs://bucket/ar/a.zarr", **WINDOW)
     check(field(artifact))
     assert artifact.manifest.facts["source"] == "gs://bucket/ar/a.zarr"
-    # By the other protocol it is the same, which is known without asking.
+    # The other protocol leads to the same artifact, which is known without a request.
     server.close()
     again = fetch(
         Store(tmp_path / "store"), "https://storage.googleapis.com/bucket/ar/a.zarr/", **WINDOW
@@ -835,7 +836,7 @@ EIGHT_DAYS = {"area": "53,-3,50,2", "period": "2019-03-01..2019-03-08"}
 
 @contextmanager
 def another_process(folder: Path, place: str) -> "Iterator[subprocess.Popen[str]]":
-    """``numtok fetch era5`` of eight days, in a process of its own."""
+    """Run ``numtok fetch era5`` for eight days in its own process."""
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     window = [word for key, value in EIGHT_DAYS.items() for word in (f"--{key}", value)]
     with subprocess.Popen(
@@ -850,7 +851,7 @@ def another_process(folder: Path, place: str) -> "Iterator[subprocess.Popen[str]
 
 
 def wait_for_receipts(folder: Path, count: int) -> int:
-    """How many days are finished, at least ``count`` unless a minute is over."""
+    """Wait until at least ``count`` days are finished, at most a minute; return how many are."""
     place = folder / "artifacts" / "field" / "era5-2m_temperature"
     deadline = time.monotonic() + 60
     while (done := len(list(place.glob(".draft-*/receipts/object-*")))) < count:
@@ -862,12 +863,12 @@ def wait_for_receipts(folder: Path, count: int) -> int:
 @pytest.mark.integration
 def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(tmp_path: Path, server: Server) -> None:
     place = serve(server, hourly(tmp_path, 8))
-    # So that it is certainly not done before it is killed.
+    # A held object keeps the run from finishing before it is killed.
     server.faults["/store.zarr/2m_temperature/20.0.0"] = ["held"]
     with another_process(tmp_path, place) as running:
         wait_for_receipts(tmp_path, 3)
         running.kill()
-    server.faults.clear()  # it may have asked for none of these
+    server.faults.clear()  # the killed run may not have requested it
     done = wait_for_receipts(tmp_path, 3)
     assert done < 8
     server.asked.clear()
@@ -884,7 +885,7 @@ def test_what_was_read_before_a_store_got_more_days_is_read_again(
 ) -> None:
     path = hourly(tmp_path, 4)
     with xr.open_zarr(path, chunks=None) as dataset:
-        # A day is not there yet, so that all days behind it are elsewhere.
+        # One day is missing at first, so all later days are in other objects.
         lacking = dataset.load().isel(time=[k for k in range(96) if not 24 <= k < 48])
     for array in lacking.variables.values():
         array.encoding.clear()
@@ -916,7 +917,7 @@ def test_days_that_were_dropped_before_are_not_where_none_may_be(
 
 
 def test_what_else_runs_beside_zarr_is_left_alone(tmp_path: Path) -> None:
-    """All of a process shares one event loop."""
+    """All code in a process shares one event loop."""
     going, path = threading.Event(), write(grid(), tmp_path / "a.zarr")
 
     async def other() -> str:
@@ -936,7 +937,7 @@ def test_what_else_runs_beside_zarr_is_left_alone(tmp_path: Path) -> None:
 def test_nothing_is_printed_of_what_ran_beside_the_object_that_failed(
     tmp_path: Path, server: Server, interrupted: bool
 ) -> None:
-    """zarr leaves its other requests running, which complain where nobody awaits them."""
+    """zarr leaves its other requests running, which print errors if nothing awaits them."""
     place = serve(server, hourly(tmp_path, 8))
     for index in (13, 14):
         server.faults[f"/store.zarr/2m_temperature/{index}.0.0"] = ["held"]
@@ -1090,7 +1091,7 @@ def test_what_cannot_be_fetched_is_told_in_one_line(
 
 
 def files_that_are_no_field(folder: Path) -> Iterator[tuple[list[str], Path, dict[str, str]]]:
-    """What is said of it, where it is, and the options to find it with."""
+    """Yield parts of the message, the file, and the options to read it with."""
 
     def saved(name: str, dataset: "xr.Dataset") -> Path:
         dataset.to_netcdf(folder / name, engine="h5netcdf")

@@ -1,4 +1,4 @@
-"""``numtok fetch numeracy600k``: headlines, their classes, and files that are not what they say."""
+"""``numtok fetch numeracy600k``: headlines, their classes, and files with unexpected contents."""
 
 import io
 import json
@@ -53,7 +53,7 @@ def written(folder: Path, rows: Any, name: str = f"{STEM}.json") -> Path:
 
 
 def lines(artifact: Artifact) -> dict[str, dict[str, Any]]:
-    """The rows of all splits, by id, with the split of each."""
+    """Return the rows of all splits by id, each with its split."""
     assert verify(artifact).problems == []
     found = {}
     for path in sorted(artifact.path.glob("*-*.jsonl")):
@@ -64,7 +64,7 @@ def lines(artifact: Artifact) -> dict[str, dict[str, Any]]:
     return found
 
 
-# --- what is made ------------------------------------------------------------------------------
+# --- rows --------------------------------------------------------------------------------------
 
 
 def test_the_number_is_masked_and_its_class_is_the_label(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_splits_are_of_the_stated_size_and_depend_on_the_words_alone(tmp_path: P
     (fewer,) = fetched(Store(tmp_path / "store"), "numeracy600k", from_=path)
     whole = lines(artifact)
     assert all(whole[id]["split"] == row["split"] for id, row in lines(fewer).items())
-    # Two headlines that are the same but for the number are never told apart.
+    # Headlines that differ only in their number are in the same split.
     splits = [row["split"] for _, row in sorted(whole.items(), key=lambda pair: int(pair[0]))]
     assert splits[::2] == splits[1::2] and len(set(splits)) == 2
 
@@ -370,7 +370,7 @@ NESTED = {"add": {"1": ["1 + 1 = 2", "é"], "2": []}, "sub": {}, "get": {"3": [N
 
 @pytest.fixture(params=[1, 2, 3, 7, 1000])
 def piece(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    """How much of a file is read at once."""
+    """Set how much of a file is read at once."""
     monkeypatch.setattr(files, "PIECE", request.param)
     return int(request.param)
 

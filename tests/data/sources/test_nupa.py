@@ -1,4 +1,4 @@
-"""``numtok fetch nupa``: the published strings, and files that are not what they say."""
+"""``numtok fetch nupa``: the published strings, and files with unexpected contents."""
 
 import json
 from pathlib import Path
@@ -181,7 +181,7 @@ def test_a_string_under_another_digit_key_is_counted(tmp_path: Path) -> None:
     assert set(DIGITS) == {key.first for key in chosen("published", "all")}
 
 
-# --- what is wrong -------------------------------------------------------------------------------
+# --- errors --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

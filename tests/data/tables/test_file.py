@@ -16,7 +16,7 @@ def test_the_header_decides_the_separator_and_the_columns_the_decimal_mark() -> 
         ("a;b\n1,234;2\n", CsvForm(";", ","), {"a": [1.234], "b": [2]}),
         ("a;b\n0.25;1\n1.5;2\n", CsvForm(";", "."), {"a": [0.25, 1.5], "b": [1, 2]}),
         ("a;b\n3;red\n4;blue\n", CsvForm(";", "."), {"a": [3, 4], "b": ["red", "blue"]}),
-        # 1.234 is 1234 where other columns have decimal commas, so it is not read as 1.234
+        # 1.234 means 1234 if other columns have decimal commas, so it is not read as 1.234
         ("a;b\n0,5;1.234\n", CsvForm(";", ","), {"a": [0.5], "b": ["1.234"]}),
         ("a,b;c\n1,2\n", CsvForm(), {"a": [1], "b;c": [2]}),
         ("\na;b\n0,5;2\n", CsvForm(";", ","), {"a": [0.5], "b": [2]}),

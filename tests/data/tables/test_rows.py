@@ -1,4 +1,4 @@
-"""Rows of tables: which of them have a twin in the train split."""
+"""Rows of tables that have a twin in the train split."""
 
 import numpy as np
 import pyarrow as pa

@@ -1,4 +1,4 @@
-"""The table artifact's files: what is written is read back, damage is named."""
+"""Files of the table artifact: reading returns what was written, and damage is named."""
 
 import io
 import json
@@ -47,7 +47,7 @@ def rows(a: list[float], colour: list[str | None], y: list[float]) -> pa.Table:
 
 
 def written(folder: Path) -> list[str]:
-    """A table of five rows in two files."""
+    """Write a table of five rows in two files."""
     write_table_file(folder, FILE)
     for k, part in enumerate(
         [rows([1, 2, 3], ["r", None, ""], [7, 8, 9]), rows([4, 5], ["r"] * 2, [0, 1])]

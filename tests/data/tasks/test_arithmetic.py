@@ -1,4 +1,4 @@
-"""Arithmetic against an evaluator of its own: values, forms, and what is drawn how often."""
+"""Arithmetic, checked by a separate evaluator: values, forms and frequencies."""
 
 import ast
 import operator
@@ -40,7 +40,7 @@ SIGNS: dict[type, str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
 
 
 def rows(task: Arithmetic, count: int, seed: int = 0) -> list[Row]:
-    """Some rows, all in one split."""
+    """Return some rows, all in one split."""
     return rows_in(task.unit(seed, TaskSplit("train", count), 0).rows)
 
 
@@ -51,7 +51,7 @@ def texts(spec: str, count: int) -> list[str]:
 
 
 def value_of(node: ast.AST, source: str) -> Fraction:
-    """The exact value of a parsed expression; literals are read from the text, not as floats."""
+    """Return the exact value of a parsed expression; literals are read as text, not as floats."""
     if isinstance(node, ast.BinOp):
         left, right = value_of(node.left, source), value_of(node.right, source)
         result = OPERATIONS[type(node.op)](left, right)
@@ -65,7 +65,7 @@ def value_of(node: ast.AST, source: str) -> Fraction:
 
 
 def written(value: Fraction) -> str:
-    """The shortest exact decimal."""
+    """Return the shortest exact decimal."""
     places = next(places for places in range(40) if (value * 10**places).denominator == 1)
     digits = str(abs(value.numerator * 10**places // value.denominator)).zfill(places + 1)
     point = f"{digits[:-places]}.{digits[-places:]}" if places else digits
@@ -73,7 +73,7 @@ def written(value: Fraction) -> str:
 
 
 def parsed(text: str) -> tuple[ast.expr, str, str]:
-    """The parsed expression, its source and the answer as written."""
+    """Return the parsed expression, its source and the written answer."""
     source, _, answer = (part.strip() for part in text.partition("="))
     return ast.parse(source, mode="eval").body, source, answer
 
@@ -96,7 +96,7 @@ def test_expressions_are_written_as_in_the_paper() -> None:
 
 @st.composite
 def tasks(draw: st.DrawFn) -> Arithmetic:
-    """Settings of all kinds, up to the limits of 64 bits."""
+    """Draw settings of all kinds, up to the limits of 64 bits."""
     spaces = draw(st.booleans())
     if draw(st.integers(0, 4)) == 0:
         return Arithmetic(kind="product", digits=draw(st.integers(1, 9)), spaces=spaces)
@@ -153,7 +153,7 @@ def test_the_scanner_reads_operands_and_answer_and_no_operator_as_a_sign(task: A
 
 
 def leaves(tree: ast.AST, source: str) -> list[str]:
-    """The operands as written, from left to right."""
+    """Return the operands as written, from left to right."""
     if isinstance(tree, ast.BinOp):
         return leaves(tree.left, source) + leaves(tree.right, source)
     return [source[tree.col_offset : tree.end_col_offset]] if isinstance(tree, ast.expr) else []
@@ -196,11 +196,11 @@ def test_figures_keep_their_zeros_and_places_their_number() -> None:
     }  # fmt: skip
 
 
-# --- what is drawn -----------------------------------------------------------------------------
+# --- samples -----------------------------------------------------------------------------------
 
 
 def check_uniform(counts: Counter[Any], kinds: int) -> None:
-    """Chi-square of equally likely kinds, within 5 standard deviations of its mean."""
+    """Check that all kinds are equally likely: chi-square within 5 standard deviations."""
     assert len(counts) == kinds
     expected = counts.total() / kinds
     assert expected >= 20, "too few for the approximation"
@@ -209,12 +209,12 @@ def check_uniform(counts: Counter[Any], kinds: int) -> None:
 
 
 def shape_of(text: str) -> str:
-    """``(x?(x?x))``"""
+    """Return the shape of an expression: ``(x?(x?x))``."""
     return re.sub(" [-+*] ", "?", re.sub(NUMBER, "x", text.partition(" = ")[0]))
 
 
 def split_of_all(spec: str, count: int, begin: int = 0, end: int = SHARES) -> list[str]:
-    """Texts of one split."""
+    """Return the texts of one split."""
     task = TASKS.build(spec)
     assert isinstance(task, Arithmetic)
     made = task.unit(0, TaskSplit("train", count, begin, end), 0).rows
@@ -267,7 +267,7 @@ def test_all_trees_are_drawn_once() -> None:
 
 
 def canonical(tree: ast.AST, source: str) -> str:
-    """One text for all expressions that differ in the order of the sides of + and * alone."""
+    """Return one text for all expressions that differ only in the order of sides of + and *."""
     if not isinstance(tree, ast.BinOp):
         return leaves(tree, source)[0]
     sides = [canonical(tree.left, source), canonical(tree.right, source)]

@@ -1,4 +1,4 @@
-"""BitTokens' tasks: answers against an evaluator of their own, sizes, digits and signs."""
+"""BitTokens tasks: answers checked by a separate evaluator, sizes, digits and signs."""
 
 import operator
 import statistics
@@ -37,7 +37,7 @@ def answers(row: Row) -> list[str]:
 
 
 def to_fifteen(value: Fraction) -> Fraction:
-    """Rounded to 15 significant digits, half to even."""
+    """Round to 15 significant digits, half to even."""
     with localcontext() as context:
         context.prec = 60
         exact = Decimal(value.numerator) / Decimal(value.denominator)
@@ -85,7 +85,7 @@ def test_means_and_deviations_are_those_of_their_numbers() -> None:
 
 
 def test_means_have_a_size_that_the_benchmark_has() -> None:
-    """Numbers that cancel out, as 0.387 and -0.387 do, are drawn anew."""
+    """Numbers that cancel out, such as 0.387 and -0.387, are drawn again."""
     for row in rows("mean", split=TaskSplit("train", 20_000)):
         assert LEAST <= abs(float(answers(row)[0])) < MOST, row.text
 
@@ -109,7 +109,7 @@ def test_a_letter_says_in_which_gap_a_number_lies() -> None:
         place = sum(value < Decimal(looked_for) for value in values)
         assert row.label == LETTERS[place] and row.targets is None
         found[len(values), row.label] += 1
-    for length in range(2, 6):  # all gaps alike
+    for length in range(2, 6):  # all gaps are equally likely
         counts = [found[length, letter] for letter in LETTERS[: length + 1]]
         assert min(counts) > 0.5 * max(counts), counts
 
@@ -148,7 +148,7 @@ def test_numbers_are_rounded_to_their_digits() -> None:
 def test_too_many_rows_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_unrepeated, "_ROUNDS", 1)
     monkeypatch.setattr(_unrepeated, "_AT_ONCE", 100)
-    tiny = TaskSplit("test", 40, 0, 100)  # hardly anything is of this split
+    tiny = TaskSplit("test", 40, 0, 100)  # hardly any rows belong to this split
     with pytest.raises(UsageError, match="Reduce --rows"):
         rows("multiplication", split=tiny)
 

@@ -1,5 +1,5 @@
-"""Measurements, comparisons, word problems: what is right is right, labels are balanced and not to
-be guessed, and nothing comes twice."""
+"""Measurements, comparisons, word problems: answers are correct, labels are balanced and cannot be
+guessed, and no row repeats."""
 
 import json
 import re
@@ -64,14 +64,14 @@ def groups(row: Row) -> tuple[str, ...]:
 
 
 def combination(row: Row) -> tuple[Any, ...]:
-    """What no two rows have in common: of measurements whatever the template."""
+    """Return what no two rows share; for measurements, whatever the template."""
     if len(found := groups(row)) and "object" in (row.group or {}):
         return (found[1], *numbers(row))
     return (found[0], *numbers(row)[:2])
 
 
 def shown(row: Row) -> str:
-    """The text without its numbers, and words that go with them."""
+    """Return the text without its numbers and the words that depend on them."""
     return re.sub(r"-?[0-9]+", "N", row.text)
 
 
@@ -93,7 +93,7 @@ def test_kinds_have_equal_parts_but_for_those_that_have_too_few() -> None:
         return None if found is None else found.tolist()
 
     assert shares(300, 10_000, 10_000, 10_000) == [100, 100, 100]
-    assert shares(300, 10_000, 80, 10_000) == [135, 30, 135]  # of 80 a half, of it three quarters
+    assert shares(300, 10_000, 80, 10_000) == [135, 30, 135]  # three quarters of half of 80
     assert shares(300, 80, 80) is None
     few = shares(7, *[10_000] * 5)
     assert few is not None and sorted(few) == [1, 1, 1, 2, 2]
@@ -160,7 +160,7 @@ def test_a_question_of_measurement_has_both_labels_equally_often() -> None:
 @pytest.mark.integration
 @pytest.mark.parametrize("spec", VARIANTS)
 def test_labels_cannot_be_guessed_with_the_numbers_removed(spec: str) -> None:
-    """TF-IDF and logistic regression, as of the floors of labels, are at chance."""
+    """TF-IDF with logistic regression, the baseline for labels, is at chance."""
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
 
@@ -341,7 +341,7 @@ def test_generate_writes_the_answer_as_the_target(tmp_path: Path) -> None:
 
 
 def test_the_subset_of_the_paper_has_its_counts(tmp_path: Path) -> None:
-    """And with the default range, the share of such answers is about the paper's."""
+    """With the default range, the fraction of such answers is also about that of the paper."""
     task = "wordproblems,form=generate,answers=10001..inf"
     made = make(Config(task, samples=6850, split="test=0.19533"), tmp_path)
     assert made.manifest.counts == {"rows": 6850, "rows_train": 5512, "rows_test": 1338}
@@ -354,7 +354,7 @@ def test_answers_are_restricted_wrong_ones_too() -> None:
         assert 100 <= numbers(row)[2] <= 300 and 100 <= right(row) <= 300
 
 
-# --- defaults, and what cannot be --------------------------------------------------------------
+# --- defaults and errors -----------------------------------------------------------------------
 
 
 @pytest.mark.integration

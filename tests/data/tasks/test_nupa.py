@@ -1,4 +1,5 @@
-"""``numtok gen nupa``: every row against an evaluator of its own, strata, and what is shared."""
+"""``numtok gen nupa``: answers checked by a separate evaluator, strata, and no question in two
+splits."""
 
 import json
 import re
@@ -40,7 +41,7 @@ Row = dict[str, Any]
 
 
 def rows(task: NupaTask, seed: int = 0, name: str | None = None) -> list[Row]:
-    """The rows of all splits, or of one."""
+    """Return the rows of all splits, or of one."""
     found = []
     for split in task.own_splits:
         if name in (None, split.name):
@@ -56,7 +57,7 @@ def sample() -> dict[str, dict[str, list[str]]]:
 
 
 def spread(key: Key) -> list[int]:
-    """Some digit keys of a task: the smallest, those of its train split, the largest."""
+    """Return some digit keys of a task: the smallest, those of its train split, the largest."""
     return sorted({1, 2, 3, 5, key.tested[0], *((8, 40) if key.tested[1] == 100 else (8, 20))})
 
 
@@ -64,7 +65,7 @@ def stratum(row: Row) -> tuple[str, int]:
     return row["group"]["task"], row["group"]["digits"]
 
 
-#: A few of all keys in unit tests, and the others.
+#: Unit tests use some of the keys, slower tests the others.
 SOME = [*KEYS.values()][::7]
 some_keys = pytest.mark.parametrize(
     "keys",
@@ -76,11 +77,11 @@ some_keys = pytest.mark.parametrize(
 )
 
 
-# --- what is asked and answered ------------------------------------------------------------------
+# --- questions and answers -----------------------------------------------------------------------
 
 
 def of_key(key: Key, digits: int, **how: Any) -> list[Row]:
-    """The rows of one stratum."""
+    """Return the rows of one stratum."""
     preset = "published" if key.is_published else "paper"
     return rows(NupaTask(preset, key.name, str(digits), **how))
 
@@ -206,7 +207,7 @@ def test_the_published_keys_and_those_of_the_papers_are_there() -> None:
     assert by_representation == {INTEGER: 16, FLOAT: 12, FRACTION: 7, SCIENTIFIC: 6}
 
 
-#: Rows of the published test split: in all, and in the strata of Value-Aware.
+#: Rows of the published test split: in total, and in the strata of Value-Aware.
 TEST_ROWS, VALUE_AWARE_ROWS = 2_387_501, 191_698
 
 
@@ -247,7 +248,7 @@ def test_a_small_stratum_is_shared_out_and_what_lacks_is_counted() -> None:
     task = NupaTask(tasks="add_Integer", digits="1", train=1000)
     made = Counter(row["split"] for row in rows(task))
     assert 5 <= made["test"] == made["validation"] <= 10  # a tenth of 100 questions
-    # Those of the others are out in either order.
+    # Questions of other splits are excluded in either order.
     assert 100 - 4 * made["test"] <= made["train"] <= 100 - 2 * made["test"]
     (train,) = (split for split in task.own_splits if split.name == "train")
     assert task.unit(0, train, 0).counts == {"missing_in_small_strata": 1000 - made["train"]}
@@ -263,7 +264,7 @@ def test_no_question_of_test_is_in_another_split_even_exchanged_or_of_a_variant(
             seen = Counter[tuple[str, str]]()
             for row in rows(task):
                 operation, operands = row["group"]["operation"], row["operands"]
-                matters = operation in ("modulo", "length")  # which operand comes first
+                matters = operation in ("modulo", "length")  # the order of operands
                 asked[row["split"]].add((operation, *(operands if matters else sorted(operands))))
                 seen[row["group"]["task"], row["text"]] += 1
             assert max(seen.values()) == 1

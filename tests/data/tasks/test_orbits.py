@@ -1,4 +1,4 @@
-"""Planetary orbits: what is drawn, that the physics is right, and splits out of distribution."""
+"""Planetary orbits: samples, correct physics, and out-of-distribution splits."""
 
 import ast
 import os
@@ -58,7 +58,7 @@ def read(row: Row) -> dict[str, Any]:
 
 
 def is_uniform(values: Floats, low: float, high: float) -> bool:
-    """Within the range, and no share of the values more than four deviations off."""
+    """Return whether values are uniform in the range, within four standard deviations."""
     values = np.sort((np.asarray(values) - low) / (high - low))
     expected = (np.arange(len(values)) + 0.5) / len(values)
     off = np.abs(values - expected).max()
@@ -66,13 +66,13 @@ def is_uniform(values: Floats, low: float, high: float) -> bool:
 
 
 def is_even(values: Sequence[float], of: Sequence[float]) -> bool:
-    """Every one of them comes equally often, and nothing else."""
+    """Return whether each of the given values occurs equally often, and no other value occurs."""
     counts = Counter(values)
     mean = len(values) / len(of)
     return set(counts) == set(of) and all(abs(n - mean) < 5 * mean**0.5 for n in counts.values())
 
 
-# --- what is drawn -----------------------------------------------------------------------------
+# --- samples -----------------------------------------------------------------------------------
 
 
 @pytest.mark.integration
@@ -140,7 +140,7 @@ def test_units_of_any_size_make_the_same_rows(
     assert len(set(texts)) == len(texts) == 300
 
 
-# --- splits that are out of distribution -------------------------------------------------------
+# --- out-of-distribution splits ----------------------------------------------------------------
 
 
 @pytest.mark.integration
@@ -250,7 +250,7 @@ def test_planets_start_where_their_elements_say() -> None:
         elements = zip(*system[1:4], found[0], strict=True)
         for axis, eccentricity, longitude, (x, y) in elements:
             distance = axis * (1 - eccentricity**2) / (1 + eccentricity * cos(longitude))
-            # but for the star, which is not the centre of mass of those before
+            # except for the star, which is not the center of mass of the inner bodies
             assert hypot(x - distance * cos(longitude), y - distance * sin(longitude)) < 1e-3
         planets = simulation(system).particles[1:]
         for (mass, axis, eccentricity, longitude), planet in zip(
@@ -284,7 +284,7 @@ def test_energy_is_conserved() -> None:
             assert abs(made.energy() / before - 1) < 1e-10
 
 
-# --- what is drawn again, and what is counted --------------------------------------------------
+# --- rows drawn again, and counts --------------------------------------------------------------
 
 WIDE = Orbits(planets=Range(2, 2), outer=Range(5, 14), points=FAST.points, span=FAST.span)
 
@@ -322,7 +322,7 @@ def test_rows_that_cannot_be_integrated_are_drawn_again_and_counted(
 def test_planets_that_collide_are_not_integrated() -> None:
     system = PlanetarySystem([5e-5] * 2, [1.0, 1.0], [0.0, 0.0], [0.0, 1e-7], step=0.5, points=10)
     assert positions(system) is None
-    assert positions(lone(1e-160, 0, 0, 0.1, 3)) is None  # comes to NaN
+    assert positions(lone(1e-160, 0, 0, 0.1, 3)) is None  # results in NaN
 
 
 @pytest.mark.integration
@@ -429,7 +429,7 @@ def test_targets_are_the_numbers_of_the_first_planet() -> None:
 
 
 def test_interrupts_are_again_what_they_were() -> None:
-    """REBOUND takes them over, and would not give them back."""
+    """REBOUND replaces the handler of interrupts and would not restore it."""
     told: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, frame: told.append(number))
     try:

@@ -69,7 +69,7 @@ def test_workers_make_the_table_that_one_process_makes(tmp_path: Path) -> None:
     alone = make(config, tmp_path / "one")
     together = make(
         Config("densities", samples=300, workers=2), tmp_path / "two"
-    )  # three units, one a split
+    )  # three units, one per split
     assert contents(alone) == contents(together)
 
 
@@ -165,7 +165,7 @@ def test_what_is_drawn_has_that_density(name: str) -> None:
     x, y = drawn(task, rows)
     edges = np.linspace(-1, 1, 11), np.linspace(-4, 4, 41)
     counts, _, _ = np.histogram2d(x[:, 0], y, edges)
-    # The mass of each cell: the density at 20 times 100 places of it.
+    # Mass of each cell: its density at 20 times 100 points.
     fine_x, fine_y = (np.linspace(low, high, n, endpoint=False) + (high - low) / 2 / n
                       for low, high, n in ((-1, 1, 200), (-4, 4, 4000)))  # fmt: skip
     at_x, at_y = np.repeat(fine_x, len(fine_y)), np.tile(fine_y, len(fine_x))
@@ -210,7 +210,7 @@ def test_the_truncated_gaussian_is_drawn_from_its_density() -> None:
 
 
 def test_a_histogram_has_the_error_that_the_theorem_says() -> None:
-    """Theorem 1, with the term that it leaves out: 32 bins, 2000 rows, 200 times."""
+    """Theorem 1, with the term that it leaves out: 32 bins, 2000 rows, 200 repetitions."""
     task, bins, rows = TruncatedGaussian(), 32, 2000
     fine = (np.arange(bins * 50) + 0.5) / (bins * 50)
     density = np.exp(task.log_density(np.zeros((len(fine), 1)), fine))

@@ -1,4 +1,4 @@
-"""What lies beside the tasks. (What every task must do: numtok/data/tasks/_contract.py.)"""
+"""Code around the tasks. (What every task must do: numtok/data/tasks/_contract.py.)"""
 
 import doctest
 import pickle
@@ -22,7 +22,7 @@ def test_the_examples_beside_the_tasks_are_true() -> None:
 
 
 def test_a_copy_for_another_process_is_the_same_task() -> None:
-    """So its units are, which are made of nothing else (the contract)."""
+    """Its units are also the same, because they depend only on the task (see the contract)."""
     for name in TASKS:
         task = TASKS.build(TASKS.checked_at(name))
         assert pickle.loads(pickle.dumps(task)) == task, name

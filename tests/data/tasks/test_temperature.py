@@ -1,4 +1,4 @@
-"""``gen temperature``: the text of the paper, times that no two splits share, and floors."""
+"""``gen temperature``: the text of the paper, times that splits do not share, and baselines."""
 
 import ast
 import json
@@ -62,7 +62,7 @@ def read(row: Row) -> dict[str, Any]:
 
 
 def over(task: Temperature, folder: Path, **rows: int) -> TemperatureRows:
-    """The rows of splits of equal shares."""
+    """Return the rows of splits of equal size."""
     share = SHARES // len(rows)
     splits = [
         TaskSplit(name, n, k * share, k * share + share) for k, (name, n) in enumerate(rows.items())
@@ -73,7 +73,7 @@ def over(task: Temperature, folder: Path, **rows: int) -> TemperatureRows:
 
 
 def made(task: Temperature, folder: Path, rows: int) -> list[Row]:
-    """All rows of a train split that has all of a field."""
+    """Return all rows of a train split that covers the whole field."""
     maker, split = over(task, folder, train=rows), TaskSplit("train", rows)
     units = range(-(-rows // maker.unit_rows))
     return [row for index in units for row in rows_in(maker.unit(0, split, index).rows)]
@@ -81,19 +81,19 @@ def made(task: Temperature, folder: Path, rows: int) -> list[Row]:
 
 @pytest.fixture(scope="module")
 def counted(tmp_path_factory: pytest.TempPathFactory) -> Artifact:
-    """A field of 60 days and six cells whose values, in units of 1, number times and cells."""
+    """Make a field of 60 days and six cells whose values, in units of 1, number times and cells."""
     times = hours(60 * DAY)
     return fakefields.make(tmp_path_factory.mktemp("counted"), times, numbered(times, 6), *SIX)
 
 
 def raw(row: Row, artifact: Artifact) -> Floats:
-    """The values [stations, steps] of a row in the units of the field, to what is written."""
+    """Return the values [stations, steps] of a row in units of the field, as far as written."""
     facts = artifact.manifest.facts
     return np.asarray(np.array(read(row)["data"]) * facts["deviation"] + facts["mean"])
 
 
 def places(row: Row, artifact: Artifact) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The times [steps] and the cells [stations] of a row of the ``counted`` field."""
+    """Return the times [steps] and the cells [stations] of a row of the ``counted`` field."""
     number = np.rint(raw(row, artifact)).astype(np.int64)
     times, cells = number // 6, number % 6
     assert (times == times[:1]).all() and (cells == cells[:, :1]).all()
@@ -104,7 +104,7 @@ def places(row: Row, artifact: Artifact) -> tuple[NDArray[np.int64], NDArray[np.
 
 
 def test_a_row_has_the_form_of_the_paper() -> None:
-    """Coordinates of each station, the first step's time, and one list of values a station."""
+    """Each row has the coordinates of stations, the time of the first step and lists of values."""
     for row in made(TINY, fakefields.small_field(), 40):
         triple = rf"\[{NUMBER}, {NUMBER}, {NUMBER}\]"
         series = rf"\[{NUMBER}(, {NUMBER}){{7,11}}\]"
@@ -126,7 +126,7 @@ def test_a_row_has_the_form_of_the_paper() -> None:
 
 @pytest.mark.integration
 def test_the_texts_are_those_that_others_made_of_the_same_data() -> None:
-    """Every row of a sample in the form of the paper, from its stations, start and field alone."""
+    """A sample in the form of the paper is reproduced from its stations, start times and field."""
     sample, file = (
         SHARED / "text/era5-uk-2019-03.jsonl",
         SHARED / "era5/era5_t2m_uk_2019-03_cdslegacy.nc",
@@ -147,7 +147,7 @@ def test_the_texts_are_those_that_others_made_of_the_same_data() -> None:
         variable="t2m",
     )
     flat = values.values.reshape(len(times), -1)
-    standardised = (flat - flat.mean()) / flat.std()  # in float32, as there
+    standardised = (flat - flat.mean()) / flat.std()  # in float32, like the sample
     climate = Climate(0.0, 1.0, False, np.zeros((24, field.cells)), np.ones(24))
     rows = TemperatureRows(
         field=field, stations=Range(60, 90), every=6, places=4, climate=climate, windows={}
@@ -175,7 +175,7 @@ def test_the_texts_are_those_that_others_made_of_the_same_data() -> None:
 
 @pytest.mark.integration
 def test_values_come_back_to_what_is_written(tmp_path: Path) -> None:
-    """Standardised, rounded to so many places, and undone with what the manifest says."""
+    """Values are standardized, rounded to ``places``, and restored with facts of the manifest."""
     field = fakefields.make(tmp_path, hours(1440), waves(hours(1440), 256))
     values = Field.open(field.path).read(0, 1440)
     for places in (1, 4, 7):
@@ -191,7 +191,7 @@ def test_values_come_back_to_what_is_written(tmp_path: Path) -> None:
             }
             assert 1 <= min(decimals) <= max(decimals) <= places
             if places < 4:
-                continue  # the cells cannot be told from their coordinates
+                continue  # the cells cannot be identified from their coordinates
             north = np.abs(fakefields.LATITUDES - np.rad2deg(np.arcsin(sines))[:, None]).argmin(1)
             east = np.rad2deg(np.arctan2(east, along))[:, None]
             cells = north * 16 + np.abs(fakefields.LONGITUDES - east).argmin(1)
@@ -217,7 +217,7 @@ def test_small_numbers_have_no_exponent(tmp_path: Path) -> None:
     assert not any("e-" in row.text for row in rows)
 
 
-# --- what is drawn -----------------------------------------------------------------------------
+# --- samples -----------------------------------------------------------------------------------
 
 
 @pytest.mark.integration
@@ -246,7 +246,7 @@ def test_rows_are_spread_over_the_time_and_so_are_the_first_of_them() -> None:
         share = 120 / (1440 - 48)
         inside = ((first >= begin) & (first < begin + 120)).mean()
         assert inside == pytest.approx(share, rel=0.15)
-    assert len(set((first[:256] // 240).tolist())) >= 4  # 8 blocks of the 6 tenths of the time
+    assert len(set((first[:256] // 240).tolist())) >= 4  # 8 blocks in the 6 periods of ten days
     assert all(np.ptp(first[k : k + 32]) < 72 for k in range(0, 1984, 32))
 
 
@@ -260,7 +260,7 @@ def test_fewer_rows_than_windows_are_of_windows_of_their_own() -> None:
 def test_all_rows_that_are_possible_can_be_had_and_each_once(
     counted: Artifact, stations: Range, says: Says
 ) -> None:
-    """Of six cells, in the windows of a short field."""
+    """A short field with six cells has few different rows."""
     task = Temperature(stations=stations, days=Range(2, 2), every=12)
     times = hours(6, step=12)
     field = fakefields.make(counted.path.parents[2], times, numbered(times, 6), *SIX, name="short")
@@ -279,10 +279,10 @@ def test_all_rows_that_are_possible_can_be_had_and_each_once(
 
 @pytest.mark.integration
 def test_no_time_of_a_split_is_in_another_nor_near_it(tmp_path: Path) -> None:
-    """Told from the numbers of the rows alone."""
+    """The times are read from the values in the rows."""
     times = hours(60 * DAY)
     fakefields.make(tmp_path, times, numbered(times, 6), *SIX)
-    # Places enough to tell each value from the next.
+    # Enough decimals to distinguish all values.
     task = "temperature,stations=3..5,days=2..4,decimals=7"
     artifact = make(Config(task, samples=300, split=HALVES, from_="field"), tmp_path)
     seen = {
@@ -311,7 +311,7 @@ def test_parts_follow_each_other_by_share_whatever_the_splits_are_called() -> No
 
 
 def test_the_gap_between_parts_is_of_hours_and_no_longer_than_it_must_be() -> None:
-    """At 6, 12 and 18 hours of 40 days, some of which are missing."""
+    """The axis has hours 6, 12 and 18 of 40 days, some of which are missing."""
     for missing in [[], [5, 6], [17], list(range(10, 16)), [0, 39]]:
         with case(missing):
             days = np.delete(np.arange(40), missing)
@@ -327,7 +327,7 @@ def test_the_gap_between_parts_is_of_hours_and_no_longer_than_it_must_be() -> No
 
 
 def test_a_window_covers_no_gap_of_the_data(counted: Artifact, tmp_path: Path) -> None:
-    """Two days are missing; windows on both sides end and begin there."""
+    """Two days are missing: windows end before this gap or begin after it."""
     times = hours(30 * DAY)
     kept = np.concatenate([times[: 10 * DAY], times[12 * DAY :]])
     field = fakefields.make(tmp_path, kept, numbered(times, 6).reshape(-1, 6)[: len(kept)], *SIX)
@@ -350,7 +350,7 @@ def test_windows_begin_wherever_all_steps_are_there() -> None:
     assert starts(there, part, np.arange(9) * 6).tolist() == []
 
 
-# --- constants and floors --------------------------------------------------------------------
+# --- constants and baselines -----------------------------------------------------------------
 
 
 @pytest.mark.integration
@@ -404,14 +404,14 @@ def test_floors_are_what_they_are_called(tmp_path: Path) -> None:
 
 
 def floors_of(rows: TemperatureRows, split: str, count: int) -> list[dict[str, list[Any]]]:
-    """Those of the first rows of a split of so many, as standardised."""
+    """Return the standardized baselines of the first rows of a split of ``count`` rows."""
     content = rows.unit(0, TaskSplit(split, count), 0).rows
     return [row["floors"]["t"] for row in map(json.loads, content.splitlines())]
 
 
 @pytest.mark.integration
 def test_rows_of_a_day_have_the_value_of_the_day_before_too(counted: Artifact) -> None:
-    """It is no step of theirs; every row has it, and all that is read of a part is in it."""
+    """That value is not a step of such rows; every row has it, and reads stay within the part."""
     task = Temperature(stations=Range(2, 2), days=Range(1, 2), places=7)
     rows = over(task, counted.path, train=200, test=100)
     climate, days, read = rows.climate, set(), {}
@@ -434,7 +434,7 @@ def test_steps_of_a_day_have_one_persistence() -> None:
 
 
 def test_where_one_row_would_have_no_climatology_none_has_one(tmp_path: Path) -> None:
-    """Ten days at even hours, then, at the end, odd ones; one day of the train split alone."""
+    """Ten days have even hours, then six days have odd ones, which the train split lacks."""
     odd = np.concatenate([hours(10 * 12, step=2), hours(6 * 12, "2019-01-20T01", step=2)])
     field = fakefields.make(tmp_path, odd, numbered(odd, 6), *SIX)
     task = Temperature(stations=Range(2, 2), days=Range(1, 1))
@@ -473,7 +473,7 @@ def test_in_more_than_a_year_climatology_knows_the_month(tmp_path: Path) -> None
 def test_many_rows_of_few_windows_are_made_as_fast_as_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each set of stations is drawn some times, not as often as there are sets before it."""
+    """Each set of stations is drawn a few times, not once for each set before it."""
     times = hours(8 * DAY, step=1)
     field = fakefields.make(tmp_path, times[::6], numbered(times[::6], 40), np.arange(5.0),
                             np.arange(8.0))  # fmt: skip
@@ -497,7 +497,7 @@ def test_many_rows_of_few_windows_are_made_as_fast_as_others(
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder whose store has a field of 60 days."""
+    """Return the store of the working folder, which has a field of 60 days."""
     monkeypatch.chdir(tmp_path)
     fakefields.make(Path("artifacts"), hours(60 * DAY), waves(hours(60 * DAY), 256), name="uk")
     return tmp_path / "artifacts"
@@ -505,7 +505,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.integration
 def test_only_what_is_needed_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of ten rows in 120 days, not all of the days: and each piece once."""
+    """Ten rows in 120 days do not need all days, and each piece is read once."""
     times = hours(120 * DAY)
     field = fakefields.make(tmp_path, times, waves(times, 6), *SIX)
     rows = over(Temperature(stations=Range(2, 2), days=Range(2, 2)), field.path, train=10)
@@ -573,7 +573,7 @@ def test_a_dry_run_tells_the_size_and_another_field_makes_another_version(
 def test_real_weather_goes_through_the_whole_chain(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Eight days of March 2019: generated, encoded, trained on and evaluated beside baselines."""
+    """Real data is generated as text, encoded, trained on and evaluated next to baselines."""
     file = SHARED / "era5/era5_t2m_uk_2019-03_cdslegacy.nc"
     if not file.exists():
         pytest.skip("needs the field of ERA5 in ../shared")
@@ -735,6 +735,6 @@ def test_times_between_the_hours_are_refused(tmp_path: Path, says: Says) -> None
 def test_without_the_packages_a_line_says_what_to_install(
     numtok: Shell, store: Path, monkeypatch: pytest.MonkeyPatch, says: Says
 ) -> None:
-    monkeypatch.setitem(sys.modules, "zarr", None)  # an import fails
+    monkeypatch.setitem(sys.modules, "zarr", None)  # makes the import fail
     ran = numtok("gen", "temperature", "--from", "uk")
     failed(says, ran, "xarray and zarr", "pip install 'numtok[weather]'")

@@ -1,4 +1,4 @@
-"""Texts with fields, filled in; and what is wrong with a file of templates, in one line."""
+"""Texts with fields to fill in, and one-line errors for mistakes in files of templates."""
 
 import json
 import pickle
@@ -162,7 +162,7 @@ def test_the_templates_of_numtok_are_those_of_a_file_that_holds_them(
     assert settings_of(task)["templates"] == str(path)
     assert task.files["templates"].bytes == own.stat().st_size
     sent = pickle.dumps(task)
-    path.write_text("")  # another process needs no file
+    path.write_text("")  # another process does not need the file
     own_task, split = TASKS.build(name), TaskSplit("train", 50)
     assert isinstance(own_task, TextTask)
     assert pickle.loads(sent).unit(0, split, 0) == own_task.unit(0, split, 0)

@@ -1,4 +1,4 @@
-"""Windows on axes of any order and any convention, against plain loops."""
+"""Windows on axes of any order and any convention, compared with plain loops."""
 
 import doctest
 from collections.abc import Callable
@@ -41,7 +41,7 @@ def test_a_window_has_each_longitude_within_it_once_and_in_order(
     values = np.random.default_rng(seed).permutation(values)
     expected = [west + k for k in range(width + 1) if (west + k) % 15 == 0]
     if width == 360 and len(expected) > 24:
-        expected.pop()  # the last is the first again
+        expected.pop()  # the last equals the first
     area = Area(90, west, -90, west + width)
     if not expected:
         with pytest.raises(UsageError, match="contains no longitude of the data"):
@@ -151,7 +151,7 @@ def test_an_area_has_one_form_however_it_is_written() -> None:
         ("1,170,0,-170", "1,170,0,190"),
         ("58,350.1,50,350.2", "58,-9.9,50,-9.8"),
         ("1,359,0,-359", "1,-1,0,1"),
-        ("10,200,0,-170", "10,-160,0,190"),  # east of 200 nearly all around
+        ("10,200,0,-170", "10,-160,0,190"),  # from 200 eastward, almost all the way around
         ("1,180,0,200", "1,-180,0,-160"),
         ("1,-180,0,180", "1,-180,0,180"),
         ("1,0,0,360", "1,0,0,360"),
@@ -215,7 +215,7 @@ def test_without_a_period_all_steps_of_the_first_to_the_last_day_are_expected() 
 
 
 def test_all_hours_of_each_day_of_a_period_are_expected() -> None:
-    """Those of the whole axis, wherever it has a hole: at the begin, at the end, in between."""
+    """The expected hours are those of the whole axis, wherever it has a gap."""
     for hole in [slice(24, 60), slice(90, 120), slice(30, 31), slice(0, 0)]:
         with case(hole):
             times = hourly("2019-02-28", "2019-03-08", 1)
