@@ -1,4 +1,4 @@
-"""What figures and pages show, by values."""
+"""The values in figures and on pages."""
 
 import json
 from dataclasses import replace
@@ -35,7 +35,7 @@ def test_the_examples_are_right() -> None:
 def test_magnitudes_are_binned_once_for_all_predictions() -> None:
     truth = np.arange(1.0, 101)
     first, second = Predictions.of(truth, truth * 1.1), Predictions.of(truth, truth * 1.2)
-    second = second._replace(valid=truth > 20)  # none of the first bin is valid
+    second = second._replace(valid=truth > 20)  # no prediction in the first bin is valid
     found = size_panel({"a": first, "b": second}, {"a": 0, "b": 1}, kind="x-size")
     assert found is not None
     one, other = found.panel.marks
@@ -83,14 +83,14 @@ def test_the_front_has_what_nobody_beats_in_both() -> None:
     front, *dots = panel.marks
     assert isinstance(front, LineMark) and front.x.tolist() == [1.0, 3.0]
     assert len(dots) == 5
-    assert panel.x.scale == "log"  # the dearest costs 9 times the cheapest
+    assert panel.x.scale == "log"  # the most expensive costs 9 times the cheapest
 
 
 # --- learning ------------------------------------------------------------------------------------
 
 
 def logged(store: Store, lines: list[dict[str, object]], name: str = "model") -> Evaluation:
-    """A report of a model with that log; it read 64,000 rows in 100 seconds."""
+    """Return a report of a model with this log; the model read 64,000 rows in 100 seconds."""
     with store.draft(MODEL, name, {"log": str(lines)}, [], ["numtok", "train"]) as draft:
         assert not isinstance(draft, Artifact)
         text = "".join(json.dumps(line) + "\n" for line in lines)
@@ -116,7 +116,7 @@ def test_what_models_of_texts_logged_is_drawn_over_seconds_and_rows(tmp_path: Pa
     assert curves[1].seconds is not None and curves[1].seconds.tolist() == [50.0, 100.0]
     panel = learning_panel(curves, {"p10": 3}, "seconds")
     assert panel is not None
-    [line] = panel.marks  # of the validation split alone
+    [line] = panel.marks  # only the validation split
     assert isinstance(line, LineMark)
     assert (line.y.tolist(), line.colour) == ([2.0, 1.0], 3)
     assert "validation" in panel.y.label
@@ -132,7 +132,7 @@ def test_what_models_of_tables_logged_is_drawn_too_each_fold_a_line(tmp_path: Pa
     curves = learning_curves([("mdn", [logged(store, lines)])], store.resolve)
     assert [(one.split, one.samples.tolist()) for one in curves] == [
         ("train", [16_000, 32_000])
-    ] * 2  # validation has no loss, and each fold half of the rows
+    ] * 2  # validation has no loss, and each fold has half of the rows
     with pytest.raises(StoreError, match="line 1"):
         broken: list[dict[str, object]] = [{"fold": "a", "epoch": 1}]
         learning_curves([("mdn", [logged(store, broken, "broken")])], store.resolve)

@@ -34,7 +34,7 @@ def test_the_demo_ends_with_one_leaderboard_and_prints_commands(tmp_path: Path) 
     assert {"xval", "p1000", "digits", "mean", "linear"} <= {*rows}
     shown = [line for line in done.stdout.splitlines() if not line.startswith("$ ")]
     assert max(map(len, shown)) <= 80
-    # Copied, each command finds what the demo made.
+    # A copied command finds what the demo made.
     for command in commands[1:4]:
         found = numtok(tmp_path, *shlex.split(command)[1:])
         assert found.returncode == 0 and "already " in found.stderr

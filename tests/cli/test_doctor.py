@@ -1,4 +1,4 @@
-"""``numtok doctor``: what is wrong is named with a remedy, and ends with exit code 1."""
+"""``numtok doctor`` names each problem with a remedy, and ends with exit code 1."""
 
 import json
 from importlib import metadata
@@ -13,7 +13,7 @@ from tests.shell import Shell
 
 @pytest.fixture(autouse=True)
 def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is compiled; it is not, as that takes a minute."""
+    """Record what would be compiled; compiling takes a minute."""
     addresses: list[str] = []
     monkeypatch.setattr(doctor, "_compile", addresses.extend)
     return addresses

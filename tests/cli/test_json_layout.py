@@ -1,4 +1,4 @@
-"""docs/reference/json.md: the keys of what each command prints with ``--json``."""
+"""docs/reference/json.md lists the keys that each command prints with ``--json``."""
 
 import inspect
 import json
@@ -18,7 +18,7 @@ PAGE = (ROOT / "docs/reference/json.md").read_text("utf-8")
 _ROW = re.compile(r"^\| `(\w+)` \| (\d) \| `(.+)` \|$", re.M)
 _KEY = re.compile(r"(\w[\w ]*)(\??)(?:\(([^)]*)\))?(?:, |$)")
 
-#: In order: each makes what those after it read.
+#: In order: each command makes what later ones read.
 COMMANDS = (
     "gen arithmetic --rows 300 --split train=0.6,validation=0.2,test=0.2 --name ex",
     "encode ex --scheme p10 --name e",
@@ -53,13 +53,16 @@ COMMANDS = (
 
 
 def documented() -> dict[str, tuple[int, str]]:
-    """By command: the schema number, and its keys as the page lists them."""
+    """Return the schema number of each command, and its keys as the page lists them."""
     return {name: (int(schema), keys) for name, schema, keys in _ROW.findall(PAGE)}
 
 
 def differences(keys: str, found: Mapping[str, Any]) -> Iterator[str]:
-    """Keys that only one of the page and the output has. ``key?`` is optional; the keys of
-    ``key(a, b)`` are those of the object, or of each object of the list."""
+    """Yield the keys that are only on the page or only in the output.
+
+    ``key?`` is optional. The keys in ``key(a, b)`` are those of the object, or of each object of
+    the list.
+    """
     assert _KEY.sub("", keys) == "", keys
     listed = {name: (optional, inside) for name, optional, inside in _KEY.findall(keys)}
     yield from (f"not on the page: {key}" for key in found if key not in listed)

@@ -1,4 +1,4 @@
-"""``numtok report``: one report printed again, and published numbers beside it."""
+"""``numtok report``: a report printed again, with published numbers next to it."""
 
 import csv
 import io
@@ -273,7 +273,7 @@ def test_a_printed_deviation_stands_behind_its_value(numtok: Shell, xval: Artifa
         line.startswith("Doubt: UD and ND agree with mean cross-entropies") for line in lines
     )
     _, out, _ = numtok("report", xval.ref, *table, "--column", "MDN")
-    assert "MDN range-nll - -" in words(out)  # a scheme is no data set
+    assert "MDN range-nll - -" in words(out)  # a scheme is not a data set
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def made_of(parents: Sequence[Artifact], name: str) -> Artifact:
 
 @contextmanager
 def process(*arguments: str, cwd: Path, **options: str) -> Iterator[subprocess.Popen[bytes]]:
-    """numtok as a process of its own."""
+    """Run numtok in its own process."""
     environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NUMTOK_STORE")}
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM, str(ROOT), *arguments],
@@ -116,7 +116,7 @@ def test_numbers_names_and_hashes_are_never_folded(
             assert printing.human(cell) in out.getvalue()
             assert printing.human(cell) in narrow.getvalue()
     long = [line for line in narrow.getvalue().splitlines() if len(line) > limit]
-    # Longer lines hold nothing but one cell that is longer itself.
+    # Longer lines contain only one cell, which is itself longer.
     assert all(len(line.split()) == 1 or "  " not in line.strip() for line in long)
 
 
@@ -299,12 +299,12 @@ def test_lineage_goes_up_to_the_raw_files(numtok: Shell, artifact: Artifact) -> 
 def test_lineage_of_shared_ancestors_shows_the_origins_of_each_once(
     numtok: Shell, artifact: Artifact
 ) -> None:
-    """As a tree, 30 generations of two parents each would be a thousand million nodes."""
+    """30 generations with two parents each would have a billion nodes if printed as a tree."""
     pair = [artifact]
     for generation in range(30):
         pair = [made_of(pair, f"{side}-{generation}") for side in ("left", "right")]
     nodes = numtok("lineage", pair[0].ref).out.splitlines()[::2]
-    above = 2 * 28 + 1  # of each one on the right its two parents; of the first one its only parent
+    above = 2 * 28 + 1  # the two parents of each node on the right; the only parent of the first
     assert len(nodes) == 1 + 2 * 29 + above + len(["toy", "data.jsonl"])
     tree = json.loads(numtok("lineage", pair[0].ref, "--json").out)["lineage"]
     first, second = tree["parents"][0]["parents"]
@@ -576,7 +576,7 @@ def test_a_package_that_memory_has_no_room_for_is_not_called_missing() -> None:
 
 @dataclass(frozen=True)
 class Signaled:
-    """Runs ``numtok ls`` with other work in place of listing, and expects the signal to end it."""
+    """Runs ``numtok ls`` with other work instead of listing, and expects the signal to end it."""
 
     numtok: Shell
     monkeypatch: pytest.MonkeyPatch
@@ -669,7 +669,7 @@ def test_a_worker_is_started_whole_before_a_signal_ends_the_run(
 
 
 def test_a_signal_leaves_no_interrupts_blocked(signaled: Signaled) -> None:
-    """Processes that are started later would inherit the block. At every line of code in turn."""
+    """Processes started later would inherit the block. The signal arrives at each line in turn."""
     of_module = interrupts.BlockedInterrupts.__enter__.__code__.co_filename
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ()), sys.gettrace()
     lines, at = 1, 0
@@ -707,11 +707,11 @@ def test_a_signal_leaves_no_interrupts_blocked(signaled: Signaled) -> None:
 
 
 def test_a_signal_waits_until_work_is_handed_over_to_a_thread(signaled: Signaled) -> None:
-    """Within ``wait`` the futures are locked, and their threads wait for who locked them."""
+    """``wait`` locks the futures, and their threads wait for these locks."""
     future: concurrent.futures.Future[None] = concurrent.futures.Future()
     thread = threading.Thread(target=future.set_result, args=(None,), daemon=True)
     within = concurrent.futures.wait.__globals__["_AcquireFutures"].__exit__.__code__
-    before = sys.gettrace()  # that of a measurement of coverage, say
+    before = sys.gettrace()  # of a coverage measurement, for example
 
     def at_the_end(frame: FrameType, event: str, argument: object) -> None:
         if frame.f_code is within:
@@ -729,7 +729,7 @@ def test_a_signal_waits_until_work_is_handed_over_to_a_thread(signaled: Signaled
 
 
 def test_a_signal_on_the_brink_of_a_wait_ends_it(signaled: Signaled) -> None:
-    """As one that comes to another thread: nothing wakes the one that handles it."""
+    """A signal that another thread receives does not wake the main thread, which handles it."""
 
     def works(store: Store) -> None:
         later = threading.Timer(

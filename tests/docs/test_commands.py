@@ -14,7 +14,7 @@ from numtok.registry import folder_registry
 from tests.test_pages import written_pages
 
 SHELL = ("sh", "console")
-#: A call of numtok, up to the end of the command; what it captures of another command is cut out.
+#: A call of numtok, up to the end of the command; nested commands are cut out beforehand.
 CALL = re.compile(r"(?<![\w./-])numtok (.*?)(?=\s*(?:[|;)]|&&|$))", re.M)
 GLOBAL = {"--store", "--quiet", "-q", "--version", "--help", "-h", "--show-completion"}
 WITH_KINDS = {"gen": "tasks", "fetch": "sources", "figure": "figures", "probe": "probes"}

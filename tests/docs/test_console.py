@@ -10,7 +10,7 @@ from tests.imports import ROOT
 from tests.test_pages import written_pages
 
 PAGES = console.pages()
-#: Pages of Python, which tests/library/test_guide.py runs and checks further.
+#: Python pages, which tests/library/test_guide.py runs with further checks.
 ELSEWHERE = ("python-model.md", "python-commands.md", "text-regressor.md")
 RUN = [page for page in PAGES if page.name not in ELSEWHERE]
 

@@ -160,7 +160,7 @@ def test_pages_leave_no_result_unfilled() -> None:
 
 
 def typed_rows(page: str) -> list[str]:
-    """Lines of Markdown tables in which a cell begins with a number."""
+    """Return the lines of Markdown tables in which a cell begins with a number."""
     return re.findall(r"^\|.*?\|[ *]*[-+]?\d.*$|^\|[ *]*[-+]?\d.*$", page, re.M)
 
 

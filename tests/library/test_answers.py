@@ -109,7 +109,7 @@ class _Filter(ABC):
 
 
 def _harness(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Install what the example imports of lm-evaluation-harness, unless it is there."""
+    """Install what the example imports from lm-evaluation-harness, unless it is available."""
     if importlib.util.find_spec("lm_eval") is not None:
         return
 

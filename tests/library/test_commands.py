@@ -1,4 +1,4 @@
-"""Commands as functions, and what they make as objects."""
+"""Commands as functions, and their results as objects."""
 
 import doctest
 import inspect
@@ -62,7 +62,7 @@ SETTINGS = [(command, name) for command in COMMANDS for name in settings_in(CONF
 
 
 def wrong_value(field: Setting) -> Any:
-    """A value out of the bounds of a setting; None if it has none."""
+    """Return a value outside the bounds of a setting; None if it has no bounds."""
     if field.choices:
         return "no-such-choice"
     if field.at_least is not None:
@@ -89,7 +89,7 @@ def test_errors_name_the_python_argument_of_every_setting(command: str) -> None:
             assert "--" not in str(raised.value)
 
 
-#: Words of a command line, which mean nothing in a call.
+#: Words of the command line, which have no meaning in a call.
 ONLY_OF_COMMANDS = (
     r"--|\brepeatable\b|given again|given more than once|\bexit\b|\boptions?\b|standard input"
     r"|\bcommand\b|numtok \w+ --"
@@ -131,7 +131,7 @@ def test_importing_numtok_loads_nothing_heavy() -> None:
 
 @dataclass(frozen=True)
 class Cook:
-    """What a cook was asked for."""
+    """Settings of a fake command."""
 
     dishes: tuple[str, ...] = setting(help="what to cook.", argument=True)
     hours: int = setting(2, "How long.", at_least=1)
@@ -139,7 +139,7 @@ class Cook:
 
 
 class Dish:
-    """Stands for a REF."""
+    """An object with a REF."""
 
     ref = "soup@0123"
 
@@ -206,7 +206,7 @@ def test_a_function_makes_the_artifact_of_its_command(world: World) -> None:
 
 @pytest.mark.integration
 def test_an_artifact_brings_its_store_along(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And errors name arguments, not options."""
+    """Errors name arguments, not options."""
     asked: list[Any] = []
 
     def run(config: Any, store: Store, *given: Any) -> Any:

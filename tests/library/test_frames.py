@@ -36,7 +36,7 @@ def frames() -> dict[str, Any]:
 
 
 def hidden(store: Path) -> list[str]:
-    """What is left in a store beside its artifacts."""
+    """Return the files left in a store other than artifacts."""
     return [path.name for path in store.iterdir() if path.name.startswith(".spool")]
 
 

@@ -1,4 +1,4 @@
-"""The Python pages are run: python-model.md in few steps, all of it when slow."""
+"""The Python pages run: python-model.md with few steps, and in full in a slow test."""
 
 import re
 from pathlib import Path
@@ -25,7 +25,7 @@ def run(page: str, names: dict[str, Any]) -> None:
             exec(compile(block.text, "page", "exec"), names)
 
 
-no_gpu = pytest.mark.filterwarnings("ignore:'pin_memory' argument:UserWarning")  # of a Trainer
+no_gpu = pytest.mark.filterwarnings("ignore:'pin_memory' argument:UserWarning")  # from a Trainer
 
 
 @no_gpu
@@ -33,7 +33,7 @@ no_gpu = pytest.mark.filterwarnings("ignore:'pin_memory' argument:UserWarning") 
 def test_the_guide_to_a_model_of_ones_own_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In few steps: the loss falls, and numbers in the units of the text come out."""
+    """With few steps, the loss falls and predictions are in the units of the text."""
     pytest.importorskip("transformers")
     monkeypatch.chdir(tmp_path)
     few = MODEL.replace("STEPS = 1000", "STEPS = 60")
@@ -79,7 +79,7 @@ def test_the_page_on_commands_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 @no_gpu
 @pytest.mark.slow
 def test_the_guide_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three layers of one's own learn to add."""
+    """A user's own model of three layers learns addition."""
     pytest.importorskip("transformers")
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""numtok.hf: numbers in a model and a loop of transformers."""
+"""numtok.hf: numbers in a model and a training loop of transformers."""
 
 from typing import Any
 

@@ -25,12 +25,12 @@ PROMPTS = ["the weight of 120 apples is", "1 and", "is 12.5 kg or"]
 
 
 def byte_level() -> Any:
-    """Tokens of several digits, with spaces, points and signs in them."""
+    """Return a tokenizer with tokens of several digits, some with spaces, points and signs."""
     return for_transformers(tokenizer("the 12 120 -3.5 of 4,000 and (17)(17)(-12,5).25.25\n" * 9))
 
 
 def model(words: Any, **settings: Any) -> Any:
-    """A GPT-2 of random weights, whose embedding table is larger than the vocabulary."""
+    """Return a GPT-2 with random weights and an embedding table larger than the vocabulary."""
     shape = {"n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 64, **settings}
     end = {"bos_token_id": words.eos_token_id, "eos_token_id": words.eos_token_id}
     torch.manual_seed(0)
@@ -44,7 +44,7 @@ def model(words: Any, **settings: Any) -> Any:
 
 
 def generated(words: Any, processor: Any, **how: Any) -> list[str]:
-    """The text after each prompt, with special tokens."""
+    """Return the text after each prompt, with special tokens."""
     inputs = words(PROMPTS, return_tensors="pt", padding=True)
     assert (inputs.attention_mask[:, 0] == 0).any()  # padded on the left
     length = processor.prompt_length = inputs.input_ids.shape[1]
@@ -90,7 +90,7 @@ def test_every_row_is_one_number(
 
 
 def test_it_is_the_model_that_chooses() -> None:
-    """Scores of allowed tokens are unchanged, and every allowed number is written some time."""
+    """Scores of allowed tokens are unchanged, and every allowed number is eventually written."""
     words = byte_level()
     processor = hf.NumberLogitsProcessor(
         words, prompt_length=0, max_digits=1, max_decimals=0, signs=""
@@ -166,13 +166,13 @@ def test_marked_spaces_and_bytes_are_read_as_the_text_they_are() -> None:
 
 
 def test_a_row_that_is_no_number_is_left_alone_beside_others() -> None:
-    """A search for beams fills up with such rows, whose score is -inf."""
+    """Beam search fills up with such rows, whose score is -inf."""
     words = byte_level()
     of = hf.NumberLogitsProcessor(words, prompt_length=1, max_digits=2, max_decimals=0)
     digit, letter = (words.convert_tokens_to_ids(name) for name in ("1", "k"))
     scores = of(torch.tensor([[0, digit], [0, letter]]), torch.zeros(2, len(words)))
     assert scores[0].isinf().any() and not scores[1].isinf().any()
-    # One number of one token, and more beams than that.
+    # There is one number, of one token, and more beams than that.
     words.add_tokens(["7777"])
     one = hf.NumberLogitsProcessor(
         words, prompt_length=0, min_digits=4, max_digits=4, max_decimals=0, signs=""

@@ -1,4 +1,4 @@
-"""What objects show in a notebook, as a browser shows it."""
+"""Objects in a notebook, as a browser displays them."""
 
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ return [...document.querySelectorAll("section")].map(one => [
 
 
 def objects(folder: Path) -> dict[str, Any]:
-    """One of each kind that shows itself."""
+    """Return one object of each kind with an HTML form."""
     store = Store(folder)
     odd = make(store, Fake("<script>document.title = 'run'</script>", count=40), name="odd")
     plain = make(store, Fake("xval", count=40))
@@ -49,7 +49,7 @@ def test_objects_show_their_tables(browser: Any, tmp_path: Path) -> None:
     page = tmp_path / "cells.html"
     page.write_text(f"<!doctype html><meta charset=utf-8><title>cells</title>{''.join(parts)}")
     browser.get(page.as_uri())
-    assert browser.title == "cells"  # text runs nothing
+    assert browser.title == "cells"  # text is not executed
     assert browsers.severe(browser) == []
     said = {"report": "r2", "comparison": "mae", "profile": "p10", "explanation": "602"}
     shown = browser.execute_script(SHOWN)

@@ -22,16 +22,16 @@ from tests.faketokenizers import LOOKALIKES, for_transformers, marked_spaces, wo
 from tests.messages import Says
 
 WORDS = "the 12 120 (17)(17) 3.5 of 407 and 5\n"
-PADDED = 9  # rows of an embedding table that no token has
+PADDED = 9  # rows of an embedding table without a token
 
 
 def gpt2_words() -> Any:
-    """Numbers of several digits, with and without a space."""
+    """Return a tokenizer with numbers of several digits, with and without a space."""
     return for_transformers(tokenizer(WORDS * 9))
 
 
 def drawn(size: int, tokens: list[int], seed: int = 0) -> tuple[Tensor, Tensor]:
-    """Logits [3, 20, size], and labels of which most are among these tokens, some are ignored."""
+    """Return logits [3, 20, size], and labels: most are in ``tokens``, some are ignored."""
     random = torch.Generator().manual_seed(seed)
     logits = 3 * torch.randn(3, 20, size, generator=random)
     labels = torch.randint(0, size, (3, 20), generator=random)
@@ -57,7 +57,7 @@ def given(of: Any, extra: int = PADDED, seed: int = 0) -> tuple[Tensor, Tensor]:
 )
 def test_losses_are_those_of_ntloss(spec: str, name: str, settings: dict[str, Any]) -> None:
     ntloss = pytest.importorskip("ntloss", reason="the package ntloss is not installed")
-    # ntloss reads no tokens with spaces, so numbers of several digits are without them here.
+    # ntloss does not read tokens with spaces, so numbers of several digits have none here.
     several = for_transformers(tokenizer("12(120)3.5(17)(407)" * 9))
     for words, digit_level in ((gpt2_words(), True), (several, True), (several, False)):
         own = numtok.number_loss(spec, words, digit_level=digit_level)
@@ -73,7 +73,7 @@ def test_losses_are_those_of_ntloss(spec: str, name: str, settings: dict[str, An
 
 @each("spec", list(NUMBER_TERMS))
 def test_it_is_the_loss_of_numtoks_own_training(spec: str) -> None:
-    """Of the tokens of a codec: the cross-entropy, and the number loss that train adds to it."""
+    """With a codec's tokens, it is the cross-entropy plus the number loss that train adds."""
     inner = codec("digits")
     vocabulary = Vocabulary.of(inner)
     own = numtok.number_loss(spec, TextCodec(inner))
@@ -115,7 +115,7 @@ def test_reductions_are_of_the_same_losses() -> None:
 
 
 def test_a_loss_is_worked_out_by_hand() -> None:
-    """The right token is `` 5`` of Llama's tokenizer; 123 and 5 each have a probability."""
+    """The correct token is `` 5`` of Llama's tokenizer; 123 and 5 also have probabilities."""
     words = marked_spaces("5", "\u25815", "123", "kg")
     five, spaced, many, _ = (words.token_to_id(name) for name in ("5", "\u25815", "123", "kg"))
     own = numtok.number_loss("was", words)
@@ -139,7 +139,7 @@ def test_lookalikes_have_no_loss() -> None:
 
 
 def test_a_space_begins_another_number() -> None:
-    """ntil compares whole numbers: 3 17 are two, and 317 is one."""
+    """ntil compares whole numbers: "3 17" is two numbers, "317" is one."""
     words = marked_spaces(*"0123456789", *(f"\u2581{digit}" for digit in range(10)))
     own = numtok.number_loss("ntil,relative=0,magnitude=0,base=100", words)
     logits, _ = given(own)
@@ -164,7 +164,7 @@ def test_long_numbers_of_large_tokens_have_finite_losses(spec: str) -> None:
 
 @each(("spec", "rows"), [("was", [0, 0, 0]), ("smooth", [0, 1, 2])])
 def test_accumulated_losses_add_up_to_that_of_the_step(spec: str, rows: list[int]) -> None:
-    """Of "was", if each batch has as many number tokens."""
+    """For "was", this holds if all batches have equally many number tokens."""
     own = numtok.number_loss(spec, gpt2_words())
     logits, labels = given(own)
     labels = labels[rows]

@@ -1,4 +1,4 @@
-"""Codec, batch, embedder and head in a model of one's own: what goes in, what comes out."""
+"""Codec, batch, embedder and head in the user's own model: inputs and outputs."""
 
 import copy
 import pickle
@@ -154,7 +154,7 @@ def test_settings_of_a_batch_that_cannot_be_are_refused() -> None:
 
 
 def schemes_for(made: Any) -> str:
-    """The first scheme, of those with few numbers, that is not refused."""
+    """Return the first of these schemes with few numbers that is accepted."""
     for scheme in ("xval", "p1000", "numgpt", "numvalue", "rt", "bits"):
         try:
             made(codec(scheme))
@@ -213,7 +213,7 @@ def step(
 
 
 def check_kept(head: NumberHead, other: NumberHead, hidden: Tensor) -> None:
-    """Weights, scaling and calibration are in the state of the module."""
+    """Check that the state of the module contains weights, scaling and calibration."""
     other.load_state_dict(head.state_dict())
     before, after = head.predict(hidden), other.predict(hidden)
     assert after.point().tolist() == before.point().tolist()
@@ -268,7 +268,7 @@ def test_a_head_learns_and_says_what_that_of_a_model_does(scheme: str, spec: str
             batch=8,
         ),
     ).run(lambda done, total: None, print)
-    # The tokens of a model may say that it is no number, which a value head alone does not.
+    # The tokens of a model may form no number; this cannot happen with a value head.
     valid = expected.valid | (predicted.reading.logits is not None)
     assert np.allclose(predicted.point()[valid], expected.values[valid], rtol=1e-4, equal_nan=True)
     assert np.allclose(
@@ -305,7 +305,7 @@ def test_what_cannot_be_learnt_as_a_value_is_left_out() -> None:
 
 
 def test_a_state_without_scaling_replaces_that_of_the_new_head() -> None:
-    """Saved by a head without ``truths``, loaded into one that was given some, and the reverse."""
+    """A head without ``truths`` loads the state of one with some, and the reverse."""
     bare = partial(numtok.head, "scalar", codec("p1000"), width=WIDTH)
     hidden = torch.randn(3, WIDTH)
     for saved, new in ((bare(), bare(truths=[5e5, 6e5])), (bare(truths=[5e5, 6e5]), bare())):
@@ -322,7 +322,7 @@ def test_a_state_without_the_scaling_that_a_head_needs_is_refused(says: Says) ->
         head.set_extra_state(state)
 
 
-# --- what does not go together ------------------------------------------------------------------
+# --- invalid combinations -----------------------------------------------------------------------
 
 
 def test_what_does_not_go_together_is_refused_in_one_line(says: Says) -> None:

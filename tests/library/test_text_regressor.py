@@ -40,7 +40,7 @@ TINY = "nano,layers=1,width=32"
 SIDES = range(2, 12)
 TEXTS = [f"a room of {a} m by {b} m" for a in SIDES for b in SIDES]
 AREAS = np.array([a * b for a in SIDES for b in SIDES])
-#: Each has its own way to a distribution, if it has one: value head, mantissa, list of all numbers.
+#: Each gets its distribution, if any, in another way: value head, mantissa, list of all numbers.
 PARTS = {
     "scalar": {},
     "mixture": {"head": "mdn:2"},
@@ -58,13 +58,13 @@ def tiny(**changes: Any) -> TextRegressor:
 
 @cache
 def fitted(parts: str) -> TextRegressor:
-    """Of the rooms; not to be fitted again."""
+    """Return a model fitted to the rooms, shared by tests: do not fit it again."""
     return tiny(**PARTS[parts]).fit(TEXTS, AREAS)
 
 
 @pytest.fixture
 def empty_temp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder for temporary files, and nothing may be left in it."""
+    """Provide a folder for temporary files, which must be empty after the test."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     yield tmp_path
     assert list(tmp_path.iterdir()) == []
@@ -236,7 +236,7 @@ def test_quantiles_and_distributions_agree(parts: str) -> None:
 
 
 def noisy(rows: int, seed: int = 0) -> tuple[list[str], NDArray[np.float64]]:
-    """Texts with a number, and a target that no Gaussian describes."""
+    """Return texts with a number, and a target that no Gaussian describes."""
     random = np.random.default_rng(seed)
     sizes = random.integers(1, 60, rows)
     target = random.choice([-100, 100], rows) + random.normal(0, 1 + sizes / 5)

@@ -1,4 +1,4 @@
-"""``numtok export MODEL``: what transformers loads, with numtok and without."""
+"""``numtok export MODEL``: what transformers loads, with and without numtok."""
 
 import inspect
 import json
@@ -31,8 +31,8 @@ one_thread = fakemodels.one_thread
 
 TEXTS = ("the weight of 12 apples is 3.5 kg", "17 pears")
 ASKED = ("the weight of 12 apples is [?] kg", "[?] pears weigh 4 kg")
-#: Scheme, and what is trained: each way in which a number goes in, comes out and has its place.
-#: The first three in CI.
+#: Scheme and training settings, for each kind of input, output and position of numbers. CI runs the
+#: first three.
 OWN: dict[str, tuple[str, dict[str, str]]] = {
     "a value, causal": ("xval", {"preset": "nano", "objective": "ar"}),
     "tokens, masked, tied": ("p10", {"preset": "nano,tied=yes"}),
@@ -81,7 +81,7 @@ def opened(folder: Path) -> tuple[Any, Any]:
 
 
 def close(one: Any, other: Any) -> bool:
-    """Whether two models said the same of rows, but for the last digits."""
+    """Return whether two models gave the same predictions, except for the last digits."""
     numbers = ([number for row in rows for number in row.numbers] for rows in (one, other))
     return all(
         found.keys() == wanted.keys()
@@ -150,7 +150,7 @@ def test_generate_writes_what_numtok_writes(
         assert found.startswith(before)
         assert one.answer.startswith(found.removeprefix(before))
         assert len(found) > len(before)
-    for how in ({"do_sample": False}, {"num_beams": 3}):  # what was read is kept, or read again
+    for how in ({"do_sample": False}, {"num_beams": 3}):  # with and without a cache
         with case(str(how)):
             kept, anew = (
                 made.generate(
@@ -179,7 +179,7 @@ def test_labels_are_said_by_the_model_of_transformers(trained: Any, tmp_path: Pa
 
 
 def loaded_plainly(folder: str, texts: list[str]) -> tuple[Any, Any, Any]:
-    """The ids of texts, what follows them, and the logits of the first."""
+    """Return the ids of texts, their continuations, and the logits of the first text."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(folder)
@@ -189,7 +189,7 @@ def loaded_plainly(folder: str, texts: list[str]) -> tuple[Any, Any, Any]:
     return rows.input_ids.tolist(), ids.tolist(), model(rows.input_ids).logits[0].tolist()
 
 
-#: The same where there is no numtok.
+#: The same without numtok.
 ELSEWHERE = f"""
 import importlib.util, json, sys
 from typing import Any
@@ -200,8 +200,8 @@ print(json.dumps(loaded_plainly(sys.argv[1], json.loads(sys.argv[2]))))
 
 
 def loaded_elsewhere(folder: str, texts: list[str]) -> Any:
-    """In a virtual environment of its own, with the libraries of this one but numtok, which is
-    installed here as a link to the clone."""
+    """Run the program in a new virtual environment with the libraries of this one except numtok,
+    which is installed here as a link to the clone."""
     place = Path(folder).parent / "elsewhere"
     venv.create(place, symlinks=True)
     libraries = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
@@ -247,7 +247,7 @@ def test_a_causal_model_of_tokens_needs_no_numtok(
         states = kept.hidden(torch.tensor([ids]), torch.ones(1, len(ids)), None)
         own = kept.token_head(states)[0]
     torch.testing.assert_close(torch.tensor(logits), own, rtol=1e-5, atol=1e-5)
-    # Greedy, by numtok's own trunk: each token that follows, pads and masks apart.
+    # Greedy decoding with numtok's own trunk gives each next token, except for pads and masks.
     for place in range(len(ids), len(out)):
         with torch.no_grad():
             state = kept.hidden(torch.tensor([out[:place]]), torch.ones(1, place), None)[0, -1]

@@ -19,7 +19,7 @@ WIDTH = 16
 def states_of(
     codec: TextCodec, causal: bool, scale: float = 1.0
 ) -> Callable[[NumberBatch], Tensor]:
-    """A recurrent network with dropout, which reads rows from one end or from both."""
+    """Return a recurrent network with dropout that reads rows from one end or from both."""
     torch.manual_seed(0)
     embed = numtok.embedder("lookup", codec, width=WIDTH)
     reader = nn.GRU(WIDTH, WIDTH, bidirectional=not causal, batch_first=True)

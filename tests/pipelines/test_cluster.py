@@ -1,6 +1,7 @@
 """The files under pipelines/cluster/: a sweep as a Slurm job array, and Ray on the nodes of a job.
 
-There is no Slurm here: ``sbatch`` and ``srun`` are stand-ins that do as they are told, at once."""
+Slurm is not needed: scripts that run each job at once replace ``sbatch`` and ``srun``.
+"""
 
 import json
 import os
@@ -21,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CLUSTER = ROOT / "pipelines/cluster"
 SWEEP, RAY = CLUSTER / "slurm-sweep.sh", CLUSTER / "slurm-ray.sh"
 
-#: Records its words; does every job of an array, or the one job, where it is told to do any.
+#: Records its arguments; with DO, also runs all jobs of an array, or the single job.
 SBATCH = """#!/bin/bash
 echo "sbatch $*" >> calls
 while [[ "$1" == --* ]]; do
@@ -40,7 +41,7 @@ Call = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def call(tmp_path: Path) -> Call:
-    """Calls a script in an empty folder where these commands are found first."""
+    """Return a function that runs a script in an empty folder with these commands first in PATH."""
     bin = tmp_path / "bin"
     bin.mkdir()
 
@@ -84,7 +85,7 @@ def test_a_job_does_its_part(call: Call, tmp_path: Path) -> None:
     commands = {"numtok": RECORD}
     for how in (
         {"SLURM_ARRAY_TASK_ID": "2", "SLURM_ARRAY_TASK_COUNT": "5", "SLURM_CPUS_PER_TASK": "4"},
-        {"SLURM_ARRAY_TASK_ID": "3", "SLURM_ARRAY_TASK_COUNT": "1", "PARTS": "8"},  # once more
+        {"SLURM_ARRAY_TASK_ID": "3", "SLURM_ARRAY_TASK_COUNT": "1", "PARTS": "8"},  # a rerun
         {},
     ):
         assert not call(SWEEP, "a.toml", commands=commands, SLURM_JOB_ID="7", **how).stderr
@@ -120,7 +121,7 @@ def test_the_array_makes_what_one_sweep_makes(call: Call, tmp_path: Path) -> Non
     assert "split test" in (tmp_path / "out").read_text()
 
 
-#: Two nodes are there when it is asked the second time; what starts one goes on until it is ended.
+#: The second query finds two nodes; a started node runs until it is ended.
 FAKE_RAY = """#!/bin/bash
 echo "ray $*" >> calls
 [ "$1" == start ] && exec sleep 60
@@ -140,8 +141,8 @@ JOB = {
 def test_ray_starts_on_all_nodes_of_a_job(call: Call, tmp_path: Path) -> None:
     srun = '#!/bin/bash\necho "srun $*" >> calls\nexec sleep 60\n'
     commands = {"ray": FAKE_RAY, "srun": srun, "numtok": RECORD}
-    commands["sleep"] = '#!/bin/bash\nexec /bin/sleep "$(( $1 > 9 ? $1 : 0 ))"\n'  # looks are quick
-    # The script ends its other nodes with its command, which may be before they write their line.
+    commands["sleep"] = '#!/bin/bash\nexec /bin/sleep "$(( $1 > 9 ? $1 : 0 ))"\n'  # polls are fast
+    # The script ends its other nodes with its command, perhaps before they have logged their line.
     started_all = "until grep -q ^srun calls; do /bin/sleep 0.01; done\n"
     commands["numtok"] = RECORD.replace("echo", f"{started_all}echo", 1)
     done = call(RAY, "sweep", "a b.toml", commands=commands, **JOB)

@@ -1,4 +1,4 @@
-"""The scripts under pipelines/: they are shell, and they run."""
+"""The scripts under pipelines/ are valid shell, and they run."""
 
 import csv
 import io
@@ -41,7 +41,7 @@ OF_NUMGPT = [path for path in TABLES if path.name.startswith("numgpt")]
 
 def shell(command: str, folder: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    # Scripts are set by variables, and those of whoever runs the tests are not meant for them.
+    # Scripts are configured by variables, and those of the user are not meant for them.
     others = {name: of for name, of in os.environ.items() if name.startswith(("PYTHON", "HOME"))}
     return subprocess.run(
         ["bash", "-c", command],
@@ -94,12 +94,12 @@ def test_an_unknown_scale_is_refused(tmp_path: Path, says: Says) -> None:
     says(done.stderr, "SCALE=huge ", "smoke, cpu, gpu, paper\n")
 
 
-REPORTS = ["one@0", "two@0"]  # of every recorded sweep that is asked for them
+REPORTS = ["one@0", "two@0"]  # of every recorded sweep with --json
 Runs = set[tuple[object, ...]]
 
 
 def runs(sweep: Sweep) -> Runs:
-    """What makes the runs of a sweep, and what is done with them."""
+    """Return the settings of each run of a sweep, and its selection."""
     found: Runs = set()
     for encodings, trainings in sweep.ways:
         stages = sweep.data, encodings, trainings, sweep.eval
@@ -109,8 +109,7 @@ def runs(sweep: Sweep) -> Runs:
 
 
 def recorded(script: Path, folder: Path, **environment: str) -> list[list[str]]:
-    """The words of each call of numtok that a script makes; nothing is done but to write them
-    down."""
+    """Return the words of each call of numtok in a script, which are recorded but not run."""
     told = {"tables": [{"comparison": {"experiments": [{"reports": REPORTS}]}}]}
     for name in ("numtok", "python"):
         recorder = folder / name
@@ -126,7 +125,7 @@ def recorded(script: Path, folder: Path, **environment: str) -> list[list[str]]:
 
 
 def read(calls: list[list[str]]) -> list[Sweep]:
-    """The sweeps among some calls, read as numtok would."""
+    """Return the sweeps among some calls, as numtok reads them."""
     return [
         read_sweep(
             Path(call[1]),
@@ -138,7 +137,7 @@ def read(calls: list[list[str]]) -> list[Sweep]:
 
 
 def asked_for(script: Path, folder: Path, **environment: str) -> list[Sweep]:
-    """The sweeps that a script calls."""
+    """Return the sweeps that a script calls."""
     calls = recorded(script, folder, **environment)
     made = {"fetch", "gen", "encode", "-"}  # a program on standard input
     assert {call[0] for call in calls} <= {"sweep", *made}
@@ -159,10 +158,10 @@ def test_the_script_at_cpu_scale_makes_the_runs_of_the_sweep_file(
         }
         assert len(alone) == counts[script.name]
     sweeps = asked_for(script, tmp_path, SCALE="cpu", OTHERS="")
-    if script.name == "xval-table4.sh":  # of which the file has the first; its field is the user's
+    if script.name == "xval-table4.sh":  # the file has only the first, with the user's field
         sweeps = sweeps[:1]
         alone = {tuple(str(one).replace("'uk'", "'field@0'") for one in run) for run in alone}
-    if script.name == "grand-table.sh":  # of which the file has equal samples
+    if script.name == "grand-table.sh":  # the file has only equal numbers of examples
         sweeps = sweeps[:1]
     if script.name == "decoding-regression-figure11.sh":  # the file begins with two dimensions
         one = [run for run in runs(sweeps[0]) if "dimension=1'" in str(run[0])]
@@ -182,8 +181,7 @@ def test_the_script_at_cpu_scale_makes_the_runs_of_the_sweep_file(
 def test_models_of_xval_learn_as_in_the_paper_at_every_scale(
     script: Path, scale: str, tmp_path: Path
 ) -> None:
-    """Tables 2 and 3 mask the answer, Tables 4 and 5 any token; what is asked for is masked where
-    that is set."""
+    """Tables 2 and 3 mask the answer, Tables 4 and 5 any token; OBJECTIVE overrides both."""
 
     def objectives(**environment: str) -> set[str | None]:
         sweeps = asked_for(script, tmp_path, SCALE=scale, ERA5="a place", **environment)
@@ -197,7 +195,7 @@ def test_models_of_xval_learn_as_in_the_paper_at_every_scale(
 
 
 def test_the_paper_of_numgpt_reads_commas_and_percent_and_writes_bpe() -> None:
-    """Its parser makes one number of 2,300 and of 23%, and its GPT has pieces of BPE."""
+    """Its parser reads 2,300 and 23% as one number each, and its GPT uses BPE pieces."""
     sweeps = {path.stem: read_sweep(path) for path in (ROOT / "pipelines").glob("numgpt-*.toml")}
     encodings = {
         name: [one for told, _ in sweep.ways for _, one in told if one is not None]
@@ -206,14 +204,14 @@ def test_the_paper_of_numgpt_reads_commas_and_percent_and_writes_bpe() -> None:
     for table in ("numgpt-table1", "numgpt-table2", "numgpt-table3"):
         [bpe] = [one for one in encodings[table] if one.scheme == "bpe"]
         assert bpe.text_tokenizer == "bpe:8000"
-    for one in encodings["numgpt-table2"]:  # the others have rows of their own, without any
+    for one in encodings["numgpt-table2"]:  # rows of the other tables have neither
         assert one.numerals is not None
         policy = NumeralPolicy.parse(one.numerals)
         assert policy.thousands and policy.percent
 
 
 def test_all_encodings_of_one_token_learn_every_task_of_bittokens() -> None:
-    """Three seeds each; the task whose answer is a letter in a file of its own."""
+    """Each has three seeds. The task whose answer is a letter has its own file."""
     tasks: set[str] = set()
     for name in ("table", "interval"):
         sweep = read_sweep(ROOT / f"pipelines/bittokens-{name}.toml")
@@ -360,7 +358,7 @@ def test_the_script_of_numgpt_is_read_at_every_scale(
 
 
 def test_models_of_a_corpus_are_told_to_begin_with_it(tmp_path: Path) -> None:
-    """Once a scheme, and fine-tuned with each seed."""
+    """The model of the corpus is trained once per scheme and fine-tuned with each seed."""
     given = {"SCALE": "smoke", "JUDGED": "comparison", "CORPUS": "a.jsonl b.jsonl"}
     calls = recorded(ROOT / "pipelines/numgpt-table1.sh", tmp_path, **given)
     assert [call[0] for call in calls] == [

@@ -1,4 +1,4 @@
-"""The scripts under pipelines/ at smoke scale: they run, draw, and find again what is there."""
+"""The scripts under pipelines/ at smoke scale: they run, draw, and reuse existing artifacts."""
 
 import csv
 import io
@@ -25,7 +25,7 @@ ERA5 = ROOT.parent / "shared/data/era5/era5_t2m_uk_2019-03_cdslegacy.nc"
 
 
 def headlines(path: Path, count: int = 600) -> None:
-    """A made Numeracy-600K, in its published layout."""
+    """Write a generated Numeracy-600K in its published layout."""
     rows = []
     for k in range(count):
         number = str(10 ** (k % 8) * 3 // 10 + k % 3)
@@ -36,8 +36,10 @@ def headlines(path: Path, count: int = 600) -> None:
 
 
 def ran_twice(script: Path, folder: Path, settings: dict[str, str]) -> tuple[str, list[Path]]:
-    """Run a script, and once more: then it prints the same and makes no report. Return what it
-    prints, and its reports."""
+    """Run a script twice and check that the second run prints the same and makes no report.
+
+    Return its output and its reports.
+    """
     if drawn := DRAWN.get(script.name):
         pytest.importorskip("vl_convert")
         settings = settings | {"OUT": "figures"}
@@ -118,13 +120,15 @@ def test_a_pipeline_runs_and_goes_on_where_it_stood(script: Path, tmp_path: Path
         pytest.importorskip("rebound", reason="needs the package rebound")
     printed, reports = ran_twice(script, tmp_path, small)
     assert "xval" in printed and "printed" in printed
-    # Two schemes, two seeds; at three budgets, or with three further ways of xval on three splits.
+    # Two schemes and two seeds; at three budgets, or with three more variants of xval on three
+    # splits.
     assert len(reports) == {"xval-table4.sh": 12, "xval-table5.sh": 30}.get(script.name, 4)
 
 
 @pytest.mark.slow
 def test_tokens_of_a_sample_are_counted_for_every_scheme(tmp_path: Path) -> None:
-    """Those of the numbers, so many for each, and as many others in all schemes."""
+    """Each number takes the scheme's tokens per number; all schemes have equally many other
+    tokens."""
     pytest.importorskip("zarr", reason="needs the package zarr")
     if not ERA5.exists():
         pytest.skip("needs ../shared/data/era5")
@@ -146,7 +150,7 @@ def test_tokens_of_a_sample_are_counted_for_every_scheme(tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_the_figures_are_of_the_models_of_the_table(tmp_path: Path) -> None:
-    """They are found again: no model is made that the table has not made."""
+    """They are reused: the figures make no model that the table has not made."""
     pytest.importorskip("rebound", reason="needs the package rebound")
     small = {"SCALE": "smoke", "SCHEMES": "p1000 xval", "SEEDS": "0", "FORMATS": "png"}
     small |= {"NUMTOK_THREADS": "1"}

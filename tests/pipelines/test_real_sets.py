@@ -38,7 +38,7 @@ def version_of(package: str) -> str | None:
 
 
 def on_page() -> dict[str, list[str]]:
-    """The cells of the page's table by the name of the set."""
+    """Return the cells of the page's table, by the name of the set."""
     with DESCRIBED.open(encoding="utf-8", newline="") as file:
         _, *rows = csv.reader(file, strict=True)
     return {name: cells for name, *cells in rows}
@@ -49,7 +49,7 @@ def written(folder: Path, name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file, strict=True))
 
 
-# --- the sets themselves, where their packages are installed -------------------------------------
+# --- real sets, if their packages are installed --------------------------------------------------
 
 
 @pytest.mark.parametrize("name", REAL.SETS)
@@ -84,7 +84,7 @@ def test_the_page_lists_the_sets_of_the_script() -> None:
         assert f"{package}=={version}" in PAGE.read_text("utf-8")
 
 
-# --- a small package of our own ------------------------------------------------------------------
+# --- a small test package ------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Theorem 1 of Decoding-based Regression: what a histogram of N draws costs, and what heads do."""
+"""Theorem 1 of Decoding-based Regression: the risk of a histogram of N samples, and of heads."""
 
 import importlib.util
 from itertools import pairwise
@@ -24,7 +24,7 @@ def figure2() -> ModuleType:
 def test_the_risk_of_a_histogram_is_the_exact_expression(
     figure2: ModuleType, rows: int, bits: int
 ) -> None:
-    """The mean over hundreds of runs, within the error of that mean."""
+    """The mean over hundreds of runs matches, within its standard error."""
     runs = [figure2.risk(figure2.histogram(figure2.drawn(rows, seed), bits)) for seed in range(400)]
     error = np.std(runs, ddof=1) / np.sqrt(len(runs))
     assert abs(np.mean(runs) - figure2.expected(bits, rows)) < 4 * error
@@ -50,7 +50,7 @@ def test_a_riemann_head_that_is_fitted_to_the_end_is_the_histogram(figure2: Modu
 
 
 def test_one_decoder_is_an_estimator_with_every_number_of_bits(figure2: ModuleType) -> None:
-    """Figure 3: each level has the masses of the one below it, two cells at a time."""
+    """Figure 3: each level has the masses of the next finer one, two cells at a time."""
     head = figure2.table_head("decoder:nd,base=2,length=4,layers=1,heads=1,width=8")
     values = figure2.drawn(256, 0)
     levels = figure2.levels(figure2.fitted(values, head, seed=0, epochs=5), 4)

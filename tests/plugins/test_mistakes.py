@@ -1,6 +1,6 @@
-"""Mistakes that plugin authors make: ``numtok check`` catches each and tells it in one clear line.
+"""Mistakes of plugin authors: ``numtok check`` names each one in a clear line.
 
-Each is a plugin that is correct but for one or two changed texts.
+Each is a plugin that is correct except for one or two changed texts.
 """
 
 import json
@@ -21,7 +21,7 @@ folder = test_plugin_kinds.folder
 
 
 class Mistake(NamedTuple):
-    """The changes to a plugin of a kind, and what the first line about it names."""
+    """The changes to a plugin of a kind, and what the first line about it contains."""
 
     kind: str
     changes: tuple[tuple[str, str], ...]
@@ -29,7 +29,7 @@ class Mistake(NamedTuple):
 
 
 def mistake(kind: str, line: str, becomes: str, *told: str) -> Mistake:
-    """A mistake of one changed line."""
+    """Return a mistake of one changed line."""
     return Mistake(kind, ((line, becomes),), told)
 
 
@@ -264,7 +264,7 @@ MISTAKES = {
         "objective", "return masked_batch(", "masked_batch(",
         "Mine.example returned None, expected TrainingBatch",
     ),
-    # --- what is learned is read back, and a vector is of its own token
+    # --- predictions match what was trained, and vectors match their tokens
     "point in another unit than targets": Mistake(
         "head",
         ((POINT, POINT.replace(".double()", ".double().mul(10)")),
@@ -283,7 +283,7 @@ MISTAKES = {
 
 
 def first_line(ran: Ran) -> str:
-    """The first line about a mistake: the error, or the first check that failed."""
+    """Return the first line about a mistake: the error, or the first check that failed."""
     if ran.code == 2:
         assert ran.err.count("\n") == 1, ran.err
         return ran.err
@@ -305,7 +305,7 @@ def test_check_catches_a_mistake_and_names_it(folder: Path, numtok: Shell, name:
     assert "a bug" not in line
 
 
-# --- mistakes beside the file --------------------------------------------------------------------
+# --- mistakes outside the file -------------------------------------------------------------------
 
 
 def test_the_name_of_a_built_in(folder: Path, numtok: Shell) -> None:

@@ -1,4 +1,4 @@
-"""What figures show, by values: panels, axes and marks made of plain columns."""
+"""The values in figures: panels, axes and marks made of plain columns."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -138,7 +138,7 @@ def test_some_of_many_are_always_the_same_ones_in_order() -> None:
     assert chosen.max() > 800  # not the first ones
 
 
-# --- truth ---------------------------------------------------------------------------------------
+# --- true values ---------------------------------------------------------------------------------
 
 
 def test_predictions_stand_over_their_truth_and_at_the_edge_where_they_lie_beyond() -> None:
@@ -213,7 +213,7 @@ def test_a_curve_goes_from_left_to_right_with_its_band() -> None:
     points, line, band = (only(panel.marks, kind) for kind in (Points, LineMark, Band))
     assert (points.x.tolist(), points.y.tolist()) == ([1.0, 2.0, 3.0], [10.0, 20.0, 30.0])
     assert line.x.tolist() == [1.0, 2.0, 3.0]
-    np.testing.assert_equal(line.y, [11.0, NAN, 31.0])  # what is no number is a gap
+    np.testing.assert_equal(line.y, [11.0, NAN, 31.0])  # an invalid prediction leaves a gap
     assert (band.low.tolist(), band.high.tolist()) == ([5.0, 15.0, 0.0], [9.0, 19.0, 4.0])
     assert (line.colour, band.colour, points.colour) == (4, 4, None)
     assert (panel.x.label, panel.y.label, panel.y.low, panel.y.high) == ("x", "y", 8.0, 32.0)
@@ -223,7 +223,7 @@ def test_a_report_without_quantiles_has_no_band() -> None:
     answers = Predictions.of([1, 2], [1, 2])
     columns = [("a", np.array([0.0, 1.0]), answers), ("b", np.array([0.0, 1.0]), answers)]
     panel = curve.panel_of("t", (Axis(label="x"), "y"), columns, {"a": 0, "b": 1}, "linear")
-    assert [type(mark) for mark in panel.marks] == [Points, LineMark, LineMark]  # one truth
+    assert [type(mark) for mark in panel.marks] == [Points, LineMark, LineMark]  # true values once
 
 
 def test_draws_share_the_frame_of_the_truth_and_those_outside_are_counted() -> None:
@@ -421,7 +421,7 @@ def test_data_encoded_in_two_ways_are_one_data_set(store: Store) -> None:
     first, second, third = sources_of(of, store.resolve)
     assert (first.key, first.name) == (second.key, second.name)
     assert [source.name for source in (first, second, third)] == ["sums", "sums", "products"]
-    # Of two data sets with one name each has one of its own, whatever the encoding.
+    # Two data sets with the same name get distinct names, whatever their encoding.
     larger = published(store, DATA, "sums", {"samples": 10}, [])
     encoded = published(store, ENCODED, "enc-3", {"scheme": "p10"}, [larger.as_parent()])
     of += evaluations(store, Fake(seed=3, data=encoded.ref))
@@ -538,7 +538,7 @@ def test_calibration_has_a_line_and_a_histogram_for_each_report(store: Store) ->
     together, *alone = picture.panels
     assert [mark.label for mark in together.marks] == ["p10", "xval"]
     assert [only(panel.marks, ColumnMarks).colour for panel in alone] == [0, 1]
-    # Without the PIT, of a former report, two levels are known from quantiles.
+    # A report of an earlier version has no PIT; its quantiles give two levels.
     former = make(store, Fake(), "former").ref
     [panel] = picture_of(calibration.CalibrationFigure(), [former], store).panels
     assert only(panel.marks, LineMark).x.tolist() == [0.5, 0.9]

@@ -1,4 +1,4 @@
-"""Figures of probes, and of errors over the size of the truth: what they show, by values."""
+"""The values in figures of probes, and of errors by the size of the true value."""
 
 import shlex
 from pathlib import Path
@@ -96,7 +96,7 @@ def probed(
 
 
 def whole(schema: pa.Schema, columns: dict[str, Any]) -> pa.Table:
-    """The columns that a probe has, those that a test has no use for filled up."""
+    """Return a table with the columns of a probe, filling those that a test does not need."""
     rows = len(next(iter(columns.values())))
     others = {
         field.name: [None if field.name in MAY_LACK else "0" if field.type == pa.string() else 0.0]
@@ -239,7 +239,7 @@ def test_a_damaged_probe_says_so(tmp_path: Path) -> None:
         read(artifact)
 
 
-# --- errors over the size of the truth -----------------------------------------------------------
+# --- errors by the size of the true value --------------------------------------------------------
 
 
 def test_errors_are_medians_with_quartiles_in_bins_of_as_many() -> None:
@@ -266,7 +266,7 @@ def test_what_has_no_place_is_told(says: Says) -> None:
     panel, notes = error.panel_of("sums", [("p10", answers)], {"p10": 0}, relative=False)
     [found] = of_kind(panel, LineMark)
     assert (found.x.tolist(), found.y.tolist()) == ([3.0], [0.0])
-    assert panel.y.scale == "signed-log"  # an exact model has its place, too
+    assert panel.y.scale == "signed-log"  # includes 0, the error of an exact model
     assert notes == [
         "p10: 1 invalid predictions are left out.",
         "p10: 1 true values of 0 are left out.",

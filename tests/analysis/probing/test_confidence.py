@@ -1,5 +1,5 @@
-"""How sure models are of a text along one of its numbers: against texts that are read one by one,
-the variation of made curves, and what is printed and drawn."""
+"""Confidence of models in a text along one of its numbers: compared with texts read one by one, the
+variation of made-up curves, and the printed and drawn results."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -102,8 +102,8 @@ LIKELIHOODS = [
 
 
 def per_number(one: LoadedModel, x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What turns the density of a mantissa into that of the number, log 10^-e, and that of a number
-    within the range of the train split."""
+    """Return the log factor to the density of the number: log 10^-e for a mantissa, or the slope of
+    the scaling for a number scaled to the range of the train split."""
     splits = splits_numbers(one.codec.scheme)
     by_mantissa = -np.floor(np.log10(x)) * np.log(10) if splits else 0 * x
     scaled = one.model.value_head is not None and not splits
@@ -128,7 +128,7 @@ def test_from_left_to_right_it_is_the_likelihood_of_the_text_but_for_a_constant(
     ]
     expected = np.array(whole) + per_number(one, x)
     np.testing.assert_allclose(y - y[0], expected - expected[0], atol=1e-3)
-    assert (y >= expected - 1e-3).all()  # the words before the number are given
+    assert (y >= expected - 1e-3).all()  # given the words before the number
 
 
 @pytest.mark.parametrize(("scheme", "head"), LIKELIHOODS)

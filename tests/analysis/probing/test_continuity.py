@@ -1,4 +1,4 @@
-"""How continuous a line of predictions is: by arrays whose answer is known."""
+"""How continuous a series of predictions is, on arrays with known answers."""
 
 import math
 
@@ -26,7 +26,7 @@ from tests.cases import case
 
 SEEN = SeenValues(np.array([1.0, 2.0, 3.0]))
 X = np.linspace(1.0, 3.0, 201)
-#: It says what it has seen, the nearest to the truth; of two the larger one.
+#: Predicts the seen value nearest to the true one, the larger of two.
 SNAPS = np.where(X < 1.5, 1.0, np.where(X < 2.5, 2.0, 3.0))
 
 
@@ -34,7 +34,7 @@ SNAPS = np.where(X < 1.5, 1.0, np.where(X < 2.5, 2.0, 3.0))
 
 
 def test_a_continuous_function_has_its_slope_and_repeats_nothing() -> None:
-    y = 0.5 * X + 0.2503  # nowhere a seen value to three digits, but by chance
+    y = 0.5 * X + 0.2503  # to three digits, equals a seen value only by chance
     found = slope(X, y)
     assert found.value == pytest.approx(0.5)
     assert found.low == pytest.approx(0.5) and found.high == pytest.approx(0.5)
@@ -129,7 +129,7 @@ def test_a_share_has_wilsons_interval() -> None:
     for hits, n in ((0, 10), (3, 10), (10, 10), (1, 1000)):
         found = share(hits, n)
         assert found.value == hits / n and found.low is not None and found.high is not None
-        for end in (found.low, found.high):  # where the score test is just at its limit
+        for end in (found.low, found.high):  # where the score test is exactly at its limit
             off = abs(hits / n - end)
             expected = 1.959963984540054 * math.sqrt(end * (1 - end) / n)
             assert off == pytest.approx(expected, abs=1e-12)

@@ -1,4 +1,4 @@
-"""Streaming statistics and samples, against NumPy on all of the data, however it is divided."""
+"""Streaming statistics and samples match NumPy on all of the data, however it is divided."""
 
 import math
 from collections import Counter
@@ -32,12 +32,12 @@ _ONE_FIELD = "[{}, 0, 0, 0, 0, 0, 0, 0, 0]"  # too long to be a tuple
 
 
 def rows_of(found: list[list[str]]) -> list[str]:
-    """Each row as a list that is no tuple, so that all numbers are in one field."""
+    """Return each row as a list too long to be a tuple, so that all numbers are in one field."""
     return [_ONE_FIELD.format(", ".join(row)) for row in found]
 
 
 def digits_of(literal: str) -> int:
-    """Significant digits, zeros at either end not counted; 20 where there are more than 19."""
+    """Return the number of significant digits, without zeros at either end; 20 if more than 19."""
     _, digits, _ = Decimal(literal).as_tuple()
     written = "".join(map(str, digits)).lstrip("0")
     return 20 if len(written) > 19 and written[19:].strip("0") else len(written.rstrip("0"))
@@ -67,7 +67,7 @@ def test_statistics_are_those_of_all_numbers(
     size = np.abs(values[held]).max()
     mean = float(sum(map(Fraction, values[held].tolist())) / int(held.sum()))
     assert math.isclose(moments.mean, mean, rel_tol=1e-9, abs_tol=1e-12 * size + 1e-300)
-    if size < 1e150:  # squares of larger ones leave float64
+    if size < 1e150:  # squares of larger ones overflow float64
         assert math.isclose(
             moments.deviation, values[held].std(), rel_tol=1e-6, abs_tol=1e-7 * size
         )
@@ -110,7 +110,7 @@ def test_digits_decimals_and_decades_are_of_the_literal() -> None:
 
 
 def many(values: "np.ndarray[tuple[int], np.dtype[np.float64]]", parts: int) -> Counted:
-    """Values in rows of ten, all in one field, in so many units of two batches."""
+    """Count values in rows of ten, all in one field, in ``parts`` units of two batches."""
     rows = [f"[{', '.join(map(repr, row))}]" for row in values.reshape(-1, 10).tolist()]
     size = len(rows) // parts
     units = [rows[k * size : (k + 1) * size] for k in range(parts)]
@@ -205,7 +205,7 @@ def test_a_sample_is_the_same_in_any_division_and_like_the_whole() -> None:
     literals = written(one)
     assert literals == written(other)
     drawn = np.array([float(literal) for literal in literals])
-    # The mean and the deviation of 1,024 draws have standard errors of 0.031 and 0.022.
+    # The mean and standard deviation of 1,024 samples have standard errors of 0.031 and 0.022.
     assert abs(drawn.mean()) < 0.1
     assert abs(drawn.std() - 1) < 0.08
     assert set(literals) <= {repr(value) for value in values.tolist()}
@@ -231,7 +231,7 @@ def test_a_value_that_most_rows_have_is_as_frequent_in_the_sample() -> None:
     rows = [f"[{k}.25]" if k % 5 < 2 else "[0]" for k in range(30_000)]
     (field,) = figures(count([[rows]])).values()
     assert (field.zero, field.common, field.common_exact) == (0.6, 0.0, False)
-    assert abs(field.common_share - 0.6) < 3.5 * 0.0153  # the standard error of 1,024 draws
+    assert abs(field.common_share - 0.6) < 3.5 * 0.0153  # the standard error of 1,024 samples
     assert field.quartiles is not None
     assert field.quartiles[:2] == (0.0, 0.0)
 
@@ -246,7 +246,7 @@ def test_rows_that_have_a_field_are_counted_exactly_while_they_are_few() -> None
     rows = ['{"a": [1, 2]}', '{"a": [3]}', '{"b": 4}', '{"b": 4}', "{}", "none"]
     found = figures(count([[rows[:2]], [rows[2:]]]))
     assert {name: (field.rows, field.rows_exact) for name, field in found.items()} == {
-        "a[]": (2, True),  # not 3: the first row has two of its numbers
+        "a[]": (2, True),  # not 3: two of its numbers are in the first row
         "b": (2, True),
     }
 
@@ -287,7 +287,7 @@ def test_rows_that_have_a_field_are_estimated_where_they_are_many() -> None:
         figures(count(units)) for units in ([[rows]], [[rows[:777]], [rows[777:3000], rows[3000:]]])
     )
     assert not one["a[]"].rows_exact
-    # 512 rows of 8,000: the standard error of the share 0.75 is 0.019.
+    # 512 rows of 8,000: the standard error of the fraction 0.75 is 0.019.
     assert abs(one["b[]"].rows - 6000) < 3.5 * 0.019 * 8000
     assert one["b[]"].rows == other["b[]"].rows
     assert ROWS_KEPT == 512

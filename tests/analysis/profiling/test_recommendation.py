@@ -1,4 +1,4 @@
-"""One rule for what to try first, in ``profile``, in the grand table and in the guide."""
+"""The same rule for what to try first in ``profile``, in the grand table and in the guide."""
 
 import csv
 import json
@@ -19,7 +19,7 @@ DOCS = Path(__file__).resolve().parents[3] / "docs"
 
 
 def measured_ranks() -> dict[str, float]:
-    """The mean ranks at equal samples; of xval with signed-log."""
+    """Return the mean ranks at equal numbers of examples; xval is with signed-log."""
     text = (DOCS / "results" / "grand-table.csv").read_text("utf-8")
     rows = {
         (line["encoding"], line["rank"])
@@ -46,8 +46,8 @@ def test_the_guide_begins_with_what_profile_recommends() -> None:
 
 @pytest.mark.parametrize(
     ("level", "advised"),
-    # Means of two numbers of +-10 around a level: xval learned them with signed-log at 25
-    # (R2 0.995) and not at 50 (-0.001), where affine has 0.9999.
+    # Means of two numbers within 10 of a level: xval learned them with signed-log at 25 (R2 0.995)
+    # but not at 50 (-0.001), where affine reaches 0.9999.
     [(0, "signed-log"), (25, "signed-log"), (50, "affine"), (-50, "affine"), (1e6, "affine")],
 )
 def test_affine_is_advised_where_a_logarithm_hides_changes(level: float, advised: str) -> None:
@@ -103,7 +103,7 @@ def test_the_target_of_records_decides_and_has_a_scale_of_its_own(
 
 @pytest.mark.integration
 def test_a_target_is_never_merged_with_other_fields(tmp_path: Path) -> None:
-    """Of many fields, those with the fewest numbers are merged."""
+    """Among many fields, those with the fewest numbers are merged."""
     texts = [{f"g{i}": {f"k{j}": i * j for j in range(9)}} for i in range(12)]
     rows: list[dict[str, object]] = [{"text": json.dumps(text)} for text in texts * 2]
     rows.append({"text": "in 1990", "targets": {"year": [[3, 7]]}})

@@ -1,4 +1,4 @@
-"""What a browser makes of pages: one session for all of them, without a network."""
+"""Pages in a browser: one session for all of them, without a network."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from tests.fakepages import charts, of_comparison, of_profile, of_race, of_repor
 from tests.fakereports import Fake
 
 browser = browsers.browser
-# The driver may return before the page listens, so each look asks again for all charts.
+# The driver may return before the page listens, so each poll requests all charts again.
 DRAWN = """window.dispatchEvent(new Event('beforeprint'));
 return document.querySelectorAll('[data-drawn]').length"""
 PHONE = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
@@ -24,7 +24,7 @@ DESKTOP = {"width": 1240, "height": 4000, "deviceScaleFactor": 1, "mobile": Fals
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, int]]:
-    """By the command, each page's file and how many charts it has."""
+    """Return the file of each command's page, and its number of charts."""
     root = tmp_path_factory.mktemp("pages")
     made = {
         "report": of_report(root / "r", Fake("xval", noise=15, invalid=3, later=True)),
@@ -43,7 +43,7 @@ Opened = Callable[[str], Any]
 
 @pytest.fixture
 def opened(browser: Any, pages: dict[str, tuple[Path, int]]) -> Iterator[Opened]:
-    """Opens a page, as wide as a desk, with all its charts drawn."""
+    """Provide a function that opens a page at desktop width, with all its charts drawn."""
     from selenium.webdriver.support.ui import WebDriverWait
 
     def open_page(name: str) -> Any:
@@ -72,8 +72,11 @@ _LEFT_OUT = {"exclude": [[".chart svg"], [".held tr:nth-child(n+4)"]]}
 
 
 def serious(browser: Any, rules: dict[str, Any]) -> list[tuple[str, list[str]]]:
-    """What axe-core finds that keeps people from using the page. The inside of charts is hidden
-    from all but eyes, and one row is as the other."""
+    """Return the violations found by axe-core that keep people from using the page.
+
+    The inside of charts is hidden from screen readers, and only the first rows are checked, since
+    all are alike.
+    """
     from axe_core_python.selenium import Axe
 
     return [
@@ -98,7 +101,7 @@ def test_pages_ask_for_nothing_and_nothing_goes_wrong(opened: Opened) -> None:
         with case(name):
             assert [url for url in sent if not url.startswith(("file:", "data:"))] == []
             assert browsers.severe(browser) == []
-            assert browser.execute_script("return document.images.length") == 0  # of a text
+            assert browser.execute_script("return document.images.length") == 0  # text stays text
 
 
 CONTRAST = "color-contrast"
@@ -108,7 +111,7 @@ CONTRAST = "color-contrast"
     "names", [NAMES[:2], pytest.param(NAMES[2:], marks=pytest.mark.slow)], ids=["most", "others"]
 )
 def test_pages_can_be_used_by_all(opened: Opened, names: Sequence[str]) -> None:
-    but = {"resultTypes": ["violations"], "rules": {CONTRAST: {"enabled": 0}}}  # JavaScript
+    but = {"resultTypes": ["violations"], "rules": {CONTRAST: {"enabled": 0}}}  # for JavaScript
     for name in names:
         with case(name):
             assert serious(opened(name), but) == []
@@ -146,7 +149,7 @@ def test_pages_fit_a_phone_and_tables_a_desk(opened: Opened) -> None:
 
 def test_charts_have_a_mark_for_each_thing(opened: Opened) -> None:
     browser = opened("report")
-    assert marks(browser, "truth", "symbol") == 197  # three of 200 are no numbers
+    assert marks(browser, "truth", "symbol") == 197  # three of 200 are invalid
     assert marks(browser, "part-0", "symbol") == 3
     assert marks(browser, "pit", "rect") == 20
     browser = opened("compare")

@@ -1,4 +1,4 @@
-"""Pages of ``compare``, ``sweep`` and ``profile``: what they hold, and how much of it."""
+"""Pages of ``compare``, ``sweep`` and ``profile``: what they contain, and how much."""
 
 import csv
 import io
@@ -49,7 +49,7 @@ def test_a_comparison_has_the_rows_first_on_which_experiments_are_farthest_apart
     assert far == sorted(far, key=lambda one: -(one or 0))
     first = held.rows[0]
     assert [_cell(cell).text for cell in first.cells[-2:]] == ["none", "-"]
-    assert "label:xval" in first.picks  # which says no number, and so is farthest
+    assert "label:xval" in first.picks  # without a number, and so the farthest
     assert {key.partition(":")[0] for key in first.picks} >= {"field", "all-size", "label"}
     filters = dict(held.filters)
     assert {f"field:{EVIL}", "field:answer", "field:width", "all-size:0"} <= filters.keys()
@@ -110,7 +110,7 @@ def test_a_sweep_of_many_test_sets_has_tables_of_all_and_charts_of_some(tmp_path
     assert held.columns[0] == "test set"
     assert {row.cells[0] for row in held.rows} == {f"set {k} {EVIL}" for k in range(6)}
     assert len(held.rows) <= 2000
-    assert len({row.picks[1] for row in held.rows if "size" in row.picks[1]}) > 6  # by set
+    assert len({row.picks[1] for row in held.rows if "size" in row.picks[1]}) > 6  # per set
 
 
 def test_a_race_says_what_was_chosen_why_and_what_was_not(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_a_profile_of_many_fields_and_schemes_is_a_small_page_and_says_what_it_l
     written = html(page)
     assert len(written.encode()) < 3_000_000
     signs = re.findall(r'<path d="[^"]+" style="fill:var\(--c\d\)"/>', written)
-    assert len(signs) == len(set(signs)) == fields.SCHEMES  # colour and shape tell all apart
+    assert len(signs) == len(set(signs)) == fields.SCHEMES  # color and shape distinguish all
     drawn = [name for name in charts(page) if name.startswith("field-")]
     assert len(drawn) == fields.FIELDS
     values = page.sections[-1].text

@@ -1,4 +1,4 @@
-"""``numtok report --html``: what its page holds."""
+"""``numtok report --html``: the contents of its page."""
 
 import json
 import re

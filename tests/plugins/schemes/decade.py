@@ -33,7 +33,7 @@ _FAILURES = np.array([0] * 5 + [Failure.UNDERFLOW] * 2 + [Failure.OVERFLOW] * 2,
 
 @dataclass(frozen=True)
 class Decade(ChannelScheme):
-    """The mantissa, 1 to 10 with a sign, is all that the channel holds."""
+    """The channel holds only the mantissa, 1 to 10 with a sign."""
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "numtok's tests"

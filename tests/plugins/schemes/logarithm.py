@@ -1,6 +1,6 @@
 """logarithm: one token for sign and base-10 logarithm. ``-60.2`` -> ``-10^1.78``.
 
-A scheme from outside the package that derives from ``Scheme`` alone.
+A scheme from outside the package that derives only from ``Scheme``.
 """
 
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ from numtok.encoding.schemes.base import (
 )
 from numtok.numerals.column import Numerals
 
-# Logarithms in hundredths, of 1e-6 to 1e10. Ids: first all positive numbers, then the negative
-# ones, then a token for each thing that has no logarithm in this range.
+# Logarithms in hundredths, for 1e-6 to 1e10. Ids: all positive numbers, then all negative ones,
+# then one token for each value without a logarithm in this range.
 _STEPS = range(-600, 1001)
 _EXTRAS = ("ZERO", "NAN", "+INF", "-INF", "+UNDERFLOW", "-UNDERFLOW", "+OVERFLOW", "-OVERFLOW")
 _VOCABULARY = (*(f"{sign}10^{step / 100:.2f}" for sign in "+-" for step in _STEPS), *_EXTRAS)
 _EDGES = 10.0 ** ((np.arange(len(_STEPS) + 1) + _STEPS[0] - 0.5) / 100)  # between the steps
 
-# What each id is read as. Six digits, so that it is the same value on every machine.
+# The value of each id. With six digits, it is the same on every computer.
 _SIZES = np.array([float(f"{10.0 ** (step / 100):.6g}") for step in _STEPS])
 _VALUES = np.concatenate([_SIZES, -_SIZES, [0, np.nan, np.inf, -np.inf], [np.nan] * 4])
 _FAILURES = np.zeros(len(_VALUES), np.uint8)
@@ -69,7 +69,7 @@ class Logarithm(Scheme):
         above, below = numerals.out_of_float64()  # 1e400 and 1e-400, whose values are inf and 0
         with np.errstate(divide="ignore"):  # the logarithm of 0 is -inf
             steps = np.rint(100 * np.log10(np.abs(values)))
-        outcomes = np.zeros(len(values), np.uint8)  # all are ordinary numbers, but for these
+        outcomes = np.zeros(len(values), np.uint8)  # ordinary numbers, except for these
         outcomes[steps < _STEPS[0]] = Outcome.POSITIVE_UNDERFLOW
         outcomes[steps > _STEPS[-1]] = Outcome.POSITIVE_OVERFLOW
         outcomes[(values == 0) & ~below] = Outcome.ZERO
@@ -78,7 +78,7 @@ class Logarithm(Scheme):
         outcomes[np.isnan(values)] = Outcome.NAN
 
         places = np.where(outcomes, 0, steps - _STEPS[0]).astype(np.int64)
-        special = np.maximum(outcomes.astype(np.int64) - 2, 0)  # 0 and -0 share one
+        special = np.maximum(outcomes.astype(np.int64) - 2, 0)  # 0 and -0 share a token
         extras = 2 * len(_STEPS) + special
         tokens = np.where(outcomes, extras, places + negative * len(_STEPS))
         return Encoded(tokens.astype(np.uint32), np.ones(len(values), np.int32), outcomes)
@@ -99,7 +99,7 @@ class Logarithm(Scheme):
         return DecodedNumbers(values, failures)
 
     def next(self, prefix: tuple[int, ...]) -> Next:
-        # Any token may come first, and then the number is whole.
+        # Any token may come first, and completes the number.
         return Next(np.full(len(_VALUES), not prefix), may_end=bool(prefix))
 
     def interval(self, tokens: tuple[int, ...]) -> Bounds:
@@ -108,7 +108,7 @@ class Logarithm(Scheme):
             low, high = 0.0, _EDGES[0]
         elif name[1:] == "OVERFLOW":
             low, high = _EDGES[-1], np.inf
-        elif name in _EXTRAS:  # one value alone
+        elif name in _EXTRAS:  # a single value
             return Bounds(_VALUES[tokens[0]], _VALUES[tokens[0]])
         else:
             low, high = _EDGES[place], _EDGES[place + 1]

@@ -1,6 +1,6 @@
-"""shortest: as many digits as float64 needs, then an exponent. ``-60.2`` -> ``- 6 0 2 E1``.
+"""shortest: the digits that float64 needs, then an exponent. ``-60.2`` -> ``- 6 0 2 E1``.
 
-A scheme from outside the package, with a number of tokens that varies.
+A scheme from outside the package with a variable number of tokens.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ _FIXED = {
 
 @dataclass(frozen=True)
 class Shortest(Scheme):
-    """The digits of Python's ``repr``; nothing that float64 holds is lost."""
+    """The digits of Python's ``repr``, which keep every float64 exactly."""
 
     revision: ClassVar[int] = 1
     source: ClassVar[str] = "Steele and White (1990)"
