@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-_DEEP = 100_000  # brackets
+_DEEP = 100_000  # nested brackets
 _HUGE = 1 << 42  # bytes of a sparse file
 _PLACES = 20  # damaged values per JSON value, evenly spread
 _MOST = 2**31 - 1

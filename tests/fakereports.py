@@ -46,8 +46,8 @@ class Fake:
     invalid: int = 0
     off_grammar: int | None = None  # the last N are off-grammar; None: not measured
     count: int = 200
-    shift: int = 0  # of the ids
-    truth_shift: float = 0.0  # of the last target
+    shift: int = 0  # added to the ids
+    truth_shift: float = 0.0  # added to the last target
     repeat: bool = False  # the last id repeats the one before
     train_mean: float | None = TRAIN_MEAN
     later: bool = False  # with columns of later versions: calibrated, every fourth row outside
@@ -60,7 +60,7 @@ class Fake:
     others: tuple[str, ...] = ()  # further targets, which alternate with ``target``
     best: tuple[tuple[str, BestBaseline], ...] = ()  # best baselines by target
     metrics: tuple[str, ...] = METRIC_NAMES
-    of_texts: bool = True  # else of a table, whose scheme is its head
+    of_texts: bool = True  # False: of a table, whose scheme is its head
 
     @property
     def configuration(self) -> dict[str, Any]:

@@ -59,7 +59,7 @@ class Says:
             text = text.replace(folder, sign)
         for names, kind in _listings().items():
             text = text.replace(names, f"every {kind}")
-        text = re.sub(r"(?<=[@/])[0-9a-f]{16}\b", "VERSION", text)  # of data, settings, the device
+        text = re.sub(r"(?<=[@/])[0-9a-f]{16}\b", "VERSION", text)  # digests of data and settings
         # The numbers of fixture folders depend on the order in which they are made.
         self.texts.append(re.sub(r"(?<=BASE/)([\w-]*?)\d+\b", r"\1", text))
 

@@ -272,7 +272,7 @@ def test_the_folders_that_are_registries_are_found() -> None:
     assert "distributions" not in found
 
 
-# --- what is loaded ----------------------------------------------------------------------------
+# --- loaded modules ----------------------------------------------------------------------------
 
 
 DATA = ("gen", "encode")
@@ -397,7 +397,7 @@ def test_short_commands_load_only_what_they_need(tmp_path: Path) -> None:
     assert told == ["exit 0 loaded []"] * len(avoided)
 
 
-# --- what no file contains ----------------------------------------------------------------------
+# --- forbidden contents of files ----------------------------------------------------------------
 
 
 GENERATED = frozenset({"__pycache__", "artifacts", "build", "data", "dist"})

@@ -478,7 +478,7 @@ def test_of_several_signatures_the_one_of_the_arguments_is_chosen(folder: Path) 
         declared(np.zeros(1, np.uint8))
 
 
-# --- what the cache is keyed by ----------------------------------------------------------------
+# --- the cache key -----------------------------------------------------------------------------
 
 
 def adding(folder: Path, monkeypatch: pytest.MonkeyPatch, step: int) -> Callable[[int], int]:

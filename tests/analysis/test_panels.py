@@ -63,7 +63,7 @@ def test_fields_of_several_experiments_stand_beside_each_other() -> None:
     one, other = panel.marks
     assert isinstance(one, BarMarks) and isinstance(other, BarMarks)
     assert (one.lengths.tolist(), other.lengths.tolist()) == ([1, 2], [3])
-    assert (other.low.tolist(), other.high.tolist()) == ([2], [3])  # no end: none is drawn
+    assert (other.low.tolist(), other.high.tolist()) == ([2], [3])  # a missing end is the value
     assert one.places[1] < 1 < other.places[0]
     assert other.picks == ("label:b",)
     assert beside_panel({"a": {"x": known(None)}}, "mae", {"a": 0}) is None

@@ -15,7 +15,7 @@ ROWS = "".join(f'{{"text": "reading {n} of 7.5"}}\n' for n in range(40))
 
 
 def shell(folder: Path, line: str, **more: str) -> subprocess.CompletedProcess[str]:
-    """Run a shell line in which ``numtok`` is this numtok."""
+    """Run a shell line in which ``numtok`` is this checkout."""
     main = "from numtok.cli.main import main; main()"
     script = f'numtok() {{ "{sys.executable}" -c "{main}" "$@"; }}; {line}'
     root = str(Path(__file__).parents[2])

@@ -64,7 +64,7 @@ def columns(found: ProbeResult) -> tuple[NDArray[np.float64], NDArray[np.float64
     return x, y
 
 
-# --- what is measured ----------------------------------------------------------------------------
+# --- measurements --------------------------------------------------------------------------------
 
 
 @pytest.mark.integration
@@ -198,7 +198,7 @@ def test_a_number_with_decimals_is_replaced_by_such_numbers() -> None:
     assert x.tolist() == [0.25, 0.5, 1.0, 2.0, 4.0]
 
 
-# --- what is refused -----------------------------------------------------------------------------
+# --- errors --------------------------------------------------------------------------------------
 
 
 def test_what_cannot_be_asked_is_refused(says: Says) -> None:

@@ -80,8 +80,8 @@ def test_a_year_decides_where_it_is_a_target_and_not_among_the_inputs(
 @pytest.mark.parametrize(
     ("rare", "normalize"),
     [
-        (5, "affine,by=answer"),  # one number besides the target in 5 rows, far from the targets
-        (1000, "affine"),  # in no row
+        (5, "affine,by=answer"),  # every fifth row has another number, far from the targets
+        (1000, "affine"),  # no row has one
     ],
 )
 def test_the_target_of_records_decides_and_has_a_scale_of_its_own(

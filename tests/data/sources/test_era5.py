@@ -466,7 +466,7 @@ def test_times_are_those_of_validity_of_one_step_or_many(
     check(made)
 
 
-# --- what is missing -----------------------------------------------------------------------------
+# --- missing data --------------------------------------------------------------------------------
 
 
 def test_a_day_without_values_is_refused_or_left_out(tmp_path: Path, says: Says) -> None:
