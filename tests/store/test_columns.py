@@ -1,4 +1,4 @@
-"""A Parquet file that is not what was written is refused, before memory is taken for it."""
+"""Reading Parquet files: files with unexpected content are rejected before memory is allocated."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What every engine promises: the same results, errors as they were raised, few units taken."""
+"""The contract of every engine: the same results, the original errors, and bounded look-ahead."""
 
 import importlib
 import os
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.integration
 ROOT = Path(__file__).parents[2]
 
 
-#: Each process that Ray starts costs seconds: what needs fresh ones is asked of it among the slow.
+#: Ray takes seconds to start a process, so tests that need fresh processes are slow tests for Ray.
 EVERY = pytest.mark.parametrize("name", ["local", "ray"], indirect=True, scope="module")
 LOCAL = pytest.mark.parametrize(
     "name", ["local", pytest.param("ray", marks=pytest.mark.slow)], indirect=True, scope="module"
@@ -38,7 +38,7 @@ LOCAL = pytest.mark.parametrize(
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    """Of a cluster, whose processes serve all tests here."""
+    """Return the address of a cluster whose processes are shared by all tests of this module."""
     with ray_cluster(2) as nodes, connected(f"ray:{nodes.address}"):
         yield nodes.address
 
@@ -52,7 +52,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @contextmanager
 def opened(name: str, folder: Path) -> Iterator[Engine]:
-    """Two processes, which leave nothing in the store."""
+    """Yield an engine with two processes, and check that it leaves nothing in the store."""
     with engine_for(name, 1, 2, 0, Store(folder / "store").spool) as engine:
         assert engine.count == 2
         yield engine
@@ -61,7 +61,7 @@ def opened(name: str, folder: Path) -> Iterator[Engine]:
 
 @pytest.fixture(scope="module")
 def two(name: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    """Which serve several tests."""
+    """Yield an engine with two processes that several tests share."""
     with opened(name, tmp_path_factory.mktemp("two")) as engine:
         yield engine
 
@@ -133,7 +133,7 @@ def test_results_in_order_come_with_few_units_taken(two: Engine) -> None:
         raise DataError("no more")
 
     found, waiting = [], []
-    with pytest.raises(DataError, match="no more"):  # when what came before is done
+    with pytest.raises(DataError, match="no more"):  # only after all earlier results
         for one in two.in_order(late, units()):
             found.append(one)
             waiting.append(len(taken) - len(found))
@@ -211,7 +211,7 @@ Made = dict[str, dict[str, bytes]]
 
 
 def contents(folder: Path) -> Made:
-    """Of all artifacts of a store: their files, by name."""
+    """Return the content of every file of every artifact in the store."""
     return {
         f"{one.kind}/{one.ref}": {
             file.path: (one.path / file.path).read_bytes() for file in one.files()
@@ -221,7 +221,7 @@ def contents(folder: Path) -> Made:
 
 
 def quiet(*progress: Any) -> None:
-    """Who waits for a test?"""
+    """Ignore progress."""
 
 
 def test_data_are_the_same(address: str, tmp_path: Path) -> None:
@@ -273,7 +273,7 @@ def command(folder: Path, *words: str, **environment: str) -> "subprocess.Popen[
 
 
 def at_work() -> list[psutil.Process]:
-    """Processes that Ray has started for units of numtok."""
+    """Return the Ray processes that are running units of numtok."""
     found = []
     for process in psutil.process_iter(["name", "cmdline"]):
         if "ray::_do" in " ".join(process.info["cmdline"] or [process.info["name"] or ""]):
@@ -333,7 +333,7 @@ def test_no_cluster_is_told_in_a_line(tmp_path: Path, monkeypatch: pytest.Monkey
             engine_for(engine, 1, 2, 0, spool(tmp_path)).start(Unpickled, 2)
 
 
-# --- three nodes, of which one dies ------------------------------------------------------------
+# --- three nodes, one of which dies ------------------------------------------------------------
 
 
 @pytest.mark.slow

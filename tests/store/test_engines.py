@@ -1,5 +1,7 @@
-"""The local engine: the same results from one process and from several, and what it says of
-failures. What holds for every engine is in ``test_engine_contract.py``."""
+"""The local engine: one process and several give the same results, and failures are reported.
+
+Tests that apply to every engine are in ``test_engine_contract.py``.
+"""
 
 import multiprocessing
 import os
@@ -30,7 +32,8 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass(frozen=True)
 class Together:
-    """What each of two workers sees, when both are there."""
+    """Wait until two workers run, then return this worker's CUDA_VISIBLE_DEVICES and whether it
+    has imported torch."""
 
     folder: Path
 
@@ -42,8 +45,8 @@ class Together:
 
 
 def children() -> list[int]:
-    """Worker processes of this one."""
-    # Python may list one that has ended, where two threads waited for it.
+    """Return the process IDs of this process's workers."""
+    # If two threads waited for a process, Python may list it after it has ended.
     pids = [child.pid or 0 for child in multiprocessing.active_children()]
     return sorted(filter(psutil.pid_exists, pids))
 
@@ -85,7 +88,7 @@ def test_a_work_goes_to_each_worker_once_however_many_units_there_are(
             return usual(self, call, *arguments)
 
         monkeypatch.setattr(ProcessPoolExecutor, "submit", submit)
-        for factor in (3, 4):  # the second with workers that know another work
+        for factor in (3, 4):  # in the second round, the workers still hold the first work
             found = workers.run(Unpickled(factor, bytes(10_000)), range(8))
             assert sorted(out for *_, out in found) == [10_000 + factor * n for n in range(8)]
         assert max(sent[:8]) < 200 and min(sent[8:]) > 10_000
@@ -116,7 +119,7 @@ def test_each_worker_sees_a_gpu_of_its_own(tmp_path: Path, monkeypatch: pytest.M
     assert gpu_slots(4, 3) == ["4", "GPU-6f", "7", "4"]
     with Workers(2, gpu_slots(2, 3)) as workers:
         found = set(workers.run(Together(tmp_path), range(6)))
-    assert found == {("4", False), ("GPU-6f", False)}  # nothing had asked torch what there is
+    assert found == {("4", False), ("GPU-6f", False)}  # set before torch could be imported
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "4, GPU-6f,7"
 
 

@@ -1,4 +1,4 @@
-"""Locks: one process holds one, also where another lets go in between."""
+"""Locks: at most one process holds a lock, even if another process releases it meanwhile."""
 
 import os
 from pathlib import Path
@@ -16,7 +16,8 @@ def place(folder: Path) -> None:
 def test_the_lock_of_a_file_that_was_removed_meanwhile_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its holder removes it and lets go after it was opened: a third process may make a new one."""
+    """If the holder deletes the lock file between open and lock, the new file is locked instead.
+    Otherwise, another process could lock a new file at the same time."""
     path, opened = tmp_path / ".lock-1", files.system.open_lock
     first = True
 

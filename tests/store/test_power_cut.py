@@ -1,4 +1,4 @@
-"""What a power cut would leave: whatever has its final name is on the disk before it."""
+"""Power cuts: a file or folder is on disk before it gets its final name."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,14 +14,14 @@ REAL = files.FileSystem()
 
 
 class Disk:
-    """Stands in for ``files.system``; knows which files have bytes, and which folders names, that
-    are not on the disk yet."""
+    """Replacement for ``files.system`` that tracks files with unsynced bytes and folders with
+    unsynced names."""
 
     def __init__(self) -> None:
         self.open: dict[int, Path] = {}
         self.bytes_of: set[Path] = set()
         self.names_in: set[Path] = set()
-        self.lost: list[str] = []  # what a cut just behind a rename would lose of what it names
+        self.lost: list[str] = []  # unsynced content at each rename: a power cut would lose it
 
     def __getattr__(self, name: str) -> Any:
         return getattr(REAL, name)
@@ -77,7 +77,7 @@ def test_an_artifact_that_has_its_name_is_whole_after_a_power_cut(
     artifact = make(Store(tmp_path / "artifacts"))
     assert disk.lost == []
     assert not disk.bytes_of
-    # Nor is its name lost; locks are needed by nobody behind a cut.
+    # Its name is also on disk. Names of lock files need not be: no lock outlives a power cut.
     above = [one for one in artifact.path.parents if one.is_relative_to(tmp_path / "artifacts")]
     assert disk.names_in.isdisjoint([artifact.path, *above])
 

@@ -1,4 +1,4 @@
-"""The store: complete or absent, found again by what went in, and honest about damage."""
+"""The store: artifacts are complete or absent, reused for equal inputs, and checked for damage."""
 
 import json
 import os
@@ -55,7 +55,7 @@ def hidden(store: Store) -> list[str]:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """All of an artifact that has to come out the same each time."""
+    """Return the content of each file in a folder."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -67,14 +67,14 @@ def contents(folder: Path) -> dict[str, bytes]:
 def drafting(
     store: Store, kind: str = "k", name: str = "n", settings: Any = None, parents: Any = ()
 ) -> Iterator[drafts.Draft]:
-    """A draft of an artifact that is not there yet."""
+    """Yield a draft of an artifact that does not exist yet."""
     with store.draft(kind, name, settings or {}, parents, []) as draft:
         assert isinstance(draft, drafts.Draft)
         yield draft
 
 
 def interrupt(store: Store, done: list[str] | None = None) -> None:
-    """Begin the fake artifact; a disk error ends it after its first units."""
+    """Begin making the fake artifact, and stop after its first units with a disk error."""
     with installed(Plan("eio", at=36)), pytest.raises(StoreError):
         make(store, done=done)
 
@@ -101,7 +101,7 @@ def swap(path: Path, old: bytes, new: bytes) -> None:
 
 
 def on(name: str, harm: Callable[..., object], /, *given: Any, **more: Any) -> Harm:
-    """Harm one file of a folder."""
+    """Return a function that damages one file of a folder."""
     return lambda folder: harm(folder / name, *given, **more)
 
 
@@ -128,7 +128,7 @@ def reordered(value: Any) -> Any:
 @pytest.mark.integration
 @given(settings_dicts, settings_dicts)
 def test_a_version_is_of_what_the_settings_say(a: dict[str, Any], b: dict[str, Any]) -> None:
-    """Whatever the order of their keys, written as JSON and read again too, and of nothing else."""
+    """Versions are equal if and only if the settings are equal as JSON, in any order of keys."""
     version = version_of("k", a, [])
     assert version_of("k", reordered(a), []) == version
     assert version_of("k", json.loads(json.dumps(a, indent=2)), []) == version
@@ -326,8 +326,8 @@ def test_a_store_finds_what_is_to_be_made_under_any_name(store: Store) -> None:
     first = make(store, name="mine")
     open_minded = Store(store.root, silent, any_name=True)
     assert make(open_minded, name="yours") == first
-    assert make(store, name="yours").ref != first.ref  # under its own name it was not there
-    assert make(open_minded, name="yours").name == "yours"  # which comes first
+    assert make(store, name="yours").ref != first.ref  # this store reuses only the same name
+    assert make(open_minded, name="yours").name == "yours"  # the same name has priority
 
 
 def test_a_store_that_makes_nothing_tells_what_is_absent(store: Store) -> None:
@@ -469,7 +469,7 @@ def test_forced_and_different_the_files_are_named_and_the_old_one_is_kept(store:
 
 @pytest.fixture
 def shelf(store: Store) -> Store:
-    """data/sea, data/both, encoded/both, encoded/sea in two versions."""
+    """Return a store with data/sea, data/both, encoded/both, and two versions of encoded/land."""
     for kind, name, seed in [
         ("data", "sea", 0),
         ("data", "both", 1),
@@ -505,7 +505,7 @@ def test_every_form_of_a_reference_finds_its_artifact(shelf: Store) -> None:
         ):
             assert shelf.resolve(ref) == item, ref
         with pytest.raises(UsageError, match="no artifact"):
-            shelf.resolve(item.version[:3])  # is too little of one
+            shelf.resolve(item.version[:3])  # too short
     assert shelf.resolve("sea").kind == "data"
     assert shelf.resolve("data/both").kind == "data"
     assert shelf.resolve("both", kinds=["encoded"]).kind == "encoded"
@@ -514,7 +514,7 @@ def test_every_form_of_a_reference_finds_its_artifact(shelf: Store) -> None:
 def test_listing_and_resolving_look_at_no_file_of_an_artifact(shelf: Store) -> None:
     with installed(Plan("trace")) as traced:
         shelf.resolve("sea")
-    # One for the root, one to see that it is there, one a kind, one a name.
+    # One for the root, one to check that the root exists, one per kind, one per name.
     assert traced.trace == ["scandir"] * (2 + 2 + 4)
 
 
@@ -569,7 +569,7 @@ def test_a_store_behind_a_symbolic_link_works(tmp_path: Path) -> None:
 
 
 def list_outside(folder: Path) -> None:
-    """A whole, consistent artifact whose listing points out of its folder."""
+    """Make an artifact consistent but for a listed path that leads out of its folder."""
     listing = on_disk.listing([Output("secret", 3, "00" * 32)])
     (folder / FILES).write_bytes(listing.replace(b"secret", b"../../../secret"))
     digest = files.sha256_file(folder / FILES)[0]
@@ -652,7 +652,7 @@ def test_a_small_file_is_checked_whenever_it_is_read(store: Store, says: Says) -
     with says.raises(StoreError, "scheme.json"):
         artifact.check("scheme.json")
     with says.raises(StoreError, "manifest.json is damaged", "checksum"):
-        artifact.check("manifest.json")  # the listing has only content files
+        artifact.check("manifest.json")  # files.jsonl lists only content files
 
 
 def test_what_a_manifest_lacks_is_damage_where_it_is_needed(store: Store) -> None:
@@ -872,7 +872,7 @@ def test_one_lock_is_held_once_although_lock_files_come_and_go(store: Store) -> 
             store.collect()
 
     store.note = lambda note: None
-    # Locks belong to open files, so threads exclude each other as processes do.
+    # Locks belong to open files, so threads exclude each other just as processes do.
     with ThreadPoolExecutor(4) as pool:
         for result in [pool.submit(work) for _ in range(4)]:
             result.result()
@@ -890,7 +890,7 @@ def traced(action: Callable[[], object]) -> list[str]:
 
 
 class Whole(NamedTuple):
-    """The fake artifact as it comes out undisturbed, and the operations that make it."""
+    """The fake artifact made without faults, and the file operations that made it."""
 
     contents: dict[str, bytes]
     trace: list[str]
@@ -898,14 +898,14 @@ class Whole(NamedTuple):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
-    provenance()  # asked for once a process, and not through the seam
+    provenance()  # cached per process; it does not go through files.system
     store = Store(tmp_path_factory.mktemp("whole"))
     trace = traced(lambda: make(store))
     return Whole(contents(store.artifacts()[0].path), trace)
 
 
 def check_after_fault(store: Store, whole: dict[str, bytes]) -> None:
-    """Nothing half-made is visible, and run again it comes out as if nothing had happened."""
+    """Check that no incomplete artifact is visible and that a rerun makes the expected artifact."""
     for artifact in store.artifacts():
         assert verify(artifact).problems == []
     artifact = make(store)
@@ -916,7 +916,7 @@ def check_after_fault(store: Store, whole: dict[str, bytes]) -> None:
 
 
 def sampled(kind: str, trace: list[str]) -> list[int]:
-    """The first operation of each name at which the fault can strike, and one in nine of all."""
+    """Return the first possible fault point per operation name, and every ninth of all points."""
     places = points(kind, trace)
     first = {trace[at - 1]: at for at in reversed(places)}
     return sorted({*first.values(), *places[::9]})
@@ -1030,7 +1030,7 @@ def test_a_sweep_that_fails_is_finished_by_the_next(tmp_path: Path) -> None:
 def test_provenance_never_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.setenv("GIT_DIR", "/nowhere")
-    made_by = provenance.__wrapped__()  # it is asked once a process
+    made_by = provenance.__wrapped__()  # bypass the cache
     assert (made_by.git_commit, made_by.git_dirty) == (None, None)
     assert made_by.libraries["python"]
 

@@ -5,8 +5,8 @@
     just trust faults --seed 3 --case 17        repeat a case that failed
     just trust --again                          repeat every case that failed
 
-Each run is a line of tests/trust/runs.jsonl, from which the page is made. Counts add up over runs,
-because each has a seed of its own.
+Each run appends a line to tests/trust/runs.jsonl, and the page is made from that file. Each run has
+its own seed, so the counts of all runs add up.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from tests.trust.promise import Promise, Worlds
 
 
 def main() -> int:
-    """Run what the arguments name; return 1 if a promise was broken."""
+    """Run the promises that the arguments name, and return 1 if one was broken."""
     parser = argparse.ArgumentParser(prog="just trust", description="Test numtok's promises.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(PROMISES))
     parser.add_argument("--minutes", type=float, default=10, help="of all promises together")

@@ -1,4 +1,4 @@
-"""A chain of small commands, from generated data to reports, and what reads each file they make."""
+"""A chain of small commands from generated data to reports, and commands that read each file."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ from tests import fakefields
 
 NANO = ("--preset", "nano,layers=1,width=16,heads=2", "--batch", "32", "--steps", "4")
 MLP = ("--preset", "mlp,layers=1,width=16", "--epochs", "2")
-# Two of the rows cannot be read; one has a number that p1000 cannot write.
+# Two rows are invalid, and one has a number that p1000 cannot represent.
 ROWS = [
     {
         "id": index,
@@ -51,12 +51,12 @@ WEATHER = (
     *("gen", "temperature", "--from", "field", "--rows", "20"),
     *("--stations", "4", "--days", "1"),
 )
-# A run that was killed, and goes on where it stood.
+# This run is killed, and then resumes from a checkpoint.
 BEGUN = (
     *("train", "arithmetic-xval", "--preset", "nano,layers=1,width=16,heads=2", "--batch", "8"),
     *("--steps", "60", "--checkpoint-every", "1", "--name", "begun"),
 )
-# Of each file what reads it.
+# The commands that read each file.
 READERS: dict[str, tuple[tuple[str, ...], ...]] = {
     **{
         f"data/arithmetic/*/{file}": (("encode", "--scheme", "p10", "arithmetic"),)
@@ -107,7 +107,7 @@ READERS: dict[str, tuple[tuple[str, ...], ...]] = {
         for file in ("zarr.json", "2m_temperature/zarr.json", "2m_temperature/c.0.0.0")
     },
 }
-# What is damaged here need not be refused: the run may begin anew.
+# Damaged files of a draft need not be rejected: the run may restart.
 DRAFTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "model/begun/.draft-*/receipts/checkpoint.json": (BEGUN,),
     "model/begun/.draft-*/receipts/budget.json": (BEGUN,),
@@ -116,14 +116,14 @@ DRAFTS: dict[str, tuple[tuple[str, ...], ...]] = {
 
 
 def readers() -> list[tuple[str, ...]]:
-    """One command of each name that reads a file and builds nothing in the chain."""
+    """Return one of the reading commands per command name, except names used by the chain."""
     every = [
         tuple(word.format(name=pattern.split("/")[1]) for word in command)
         for pattern, commands in READERS.items()
         for command in commands
     ]
     first = {command[0]: command for command in reversed(every)}
-    for command in (*BUILD, ["figure"]):  # the threads of what draws figures survive no fork
+    for command in (*BUILD, ["figure"]):  # the plotting library's threads do not survive a fork
         first.pop(command[0], None)
     return list(first.values())
 

@@ -1,4 +1,4 @@
-"""Stored files that are damaged in any way."""
+"""Commands that read damaged files of the store."""
 
 import re
 from functools import cache
@@ -12,13 +12,13 @@ from tests.trust.promise import Crashed, Promise
 from tests.trust.world import World, opened
 
 _SECONDS, _MEBIBYTES = 10.0, 1536.0
-# Small files whose checksum is compared whenever they are read: no change goes unnoticed.
+# The checksums of these files are compared at every read, so every change is noticed.
 _SETTINGS = ("scheme", "model", "report", "table", "probe")
 _CHECKED = {"predictions.parquet"} | {f"{name}.json" for name in _SETTINGS}
 
 
 def damaged(world: World, random: Random) -> int:
-    """Damage one file of the store, and run what reads it."""
+    """Damage one file of the store, and run the commands that read it."""
     pattern = random.choice([*READERS, *DRAFTS])
     (file,) = (world.begun / "artifacts").glob(pattern)
     damage = random.choice(_known(file)) if random.random() < 0.5 else _bytes(file, random)
@@ -34,11 +34,11 @@ def damaged(world: World, random: Random) -> int:
             ended = world.forks(copy, *words, limit=_SECONDS)
             _check(ended, file.name, f"{pattern}: {damage.name}: numtok {words[0]}")
             codes.append(ended.code)
-        if pattern in DRAFTS:  # the run may begin again
+        if pattern in DRAFTS:  # a damaged draft need not be rejected: the run may restart
             return 1
         refused, must = {2, 3, 4} & {*codes}, damage.refused or file.name in _CHECKED
         assert refused or not must, f"{pattern}: {damage.name}: not noticed"
-        if pattern.startswith("field/"):  # verified whenever it is read
+        if pattern.startswith("field/"):  # verified at every read
             return 1
         verified = world.forks(copy, "verify", str(path.parent), limit=_SECONDS)
         found = f"{pattern}: {damage.name}: numtok verify: exit {verified.code}: {verified.err}"
@@ -54,7 +54,7 @@ def _known(file: Path) -> list[Damage]:
 
 
 def _bytes(file: Path, random: Random) -> Damage:
-    """Damage that knows nothing of the format."""
+    """Return random damage to the file's bytes, whatever its format."""
     whole = file.read_bytes()
     content = bytearray(whole)
     at = random.randrange(len(whole))
@@ -84,7 +84,7 @@ def _bytes(file: Path, random: Random) -> Damage:
 
 
 def _check(ended: Ended, file: str, what: str) -> None:
-    """A damaged file is refused in one line that names it, or does no harm."""
+    """Check that a damaged file is rejected in one line that names it, or has no effect."""
     if "Traceback" in ended.err or ended.code == 70:
         raise Crashed(f"{what}: exit {ended.code}: {ended.err}")
     assert ended.code >= 0, f"{what}: exit {ended.code} after {ended.seconds:.1f} s"
@@ -92,7 +92,7 @@ def _check(ended: Ended, file: str, what: str) -> None:
     if ended.code > 1:
         lines = [line for line in ended.err.splitlines() if line.startswith("numtok: ")]
         assert ended.code in (2, 3, 4) and len(lines) == 1, f"{what}: {ended.code}: {ended.err}"
-        # Rows that are whole and of no use, such as one without a label, name their artifact.
+        # Errors about readable but unusable rows, such as a missing label, name the artifact.
         named = file in lines[0] or re.search(r"@[0-9a-f]{16}", lines[0])
         assert named, f"{what} does not name {file}: {lines[0]}"
 

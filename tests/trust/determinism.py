@@ -1,4 +1,4 @@
-"""The same bytes whatever the environment."""
+"""Artifacts have the same bytes in every environment."""
 
 import shutil
 from random import Random

@@ -1,4 +1,4 @@
-"""File operations that fail, are cut short or are the last ones."""
+"""File operations that fail or stop halfway, or at which the process is killed."""
 
 import signal
 from random import Random
@@ -8,12 +8,12 @@ from tests.trust.promise import Promise
 from tests.trust.world import World, opened
 
 _KINDS = ("eio", "enospc", "short", "torn", "kill", "killtorn")
-# What only tidies up, or looks for something to tidy up, may fail without a word.
+# Operations that only clean up, or look for files to clean up, may fail silently.
 _TIDYING = {"close", "unlink", "rmdir", "scandir", "stat", "fstat", "room"}
 
 
 def fault(world: World, random: Random) -> int:
-    """Strike one file operation of one command, or all from there on."""
+    """Inject a fault into one file operation of a command, or into all operations from there on."""
     index = random.randrange(len(world.links))
     trace, kind = world.links[index].trace, random.choice(_KINDS)
     at = random.choice(points(kind, trace))
@@ -27,7 +27,7 @@ def fault(world: World, random: Random) -> int:
 
 
 def read_only(world: World, random: Random) -> int:
-    """Run a command on a disk that became read-only, before it or at one of its operations."""
+    """Run a command on a disk that becomes read-only before it or at one of its operations."""
     index = random.randrange(len(world.links))
     trace = world.links[index].trace
     places = points("erofs", trace)

@@ -1,7 +1,7 @@
 """Readers under coverage-guided fuzzing: ``python -m tests.trust.fuzz_targets TARGET FLAG...``.
 
-The flags are libFuzzer's. Compiled kernels report no coverage. Their targets are guided by that of
-the slow readings with which they are compared.
+The flags are libFuzzer's. Compiled kernels report no coverage, so the coverage of their slow
+reference implementations guides the fuzzer.
 """
 
 import inspect
@@ -37,7 +37,7 @@ from tests.numerals import test_numerals as numerals
 from tests.numerals.test_golden import scanned
 from tests.test_stored_json import KINDS
 
-#: Modules without kernels that report coverage.
+#: Modules that report coverage. None of them has compiled kernels.
 _GUIDES = (
     *("tests.numerals.reading", "numtok.declaration", "numtok.documents", "numtok.registry"),
     *("numtok.setting_values", "numtok.stored_json", "numtok.data.reading.json_lines"),
@@ -49,7 +49,7 @@ _FOLDER = Path(tempfile.mkdtemp(prefix="fuzz-"))
 
 
 def scanner(data: bytes) -> None:
-    """Numbers in a text, against the slow reading."""
+    """Compare the numbers found in a text with those of the slow reference scanner."""
     policy = numerals.ALL_POLICIES[(data or b"\0")[0] % len(numerals.ALL_POLICIES)]
     text = data[1:].decode("utf-8", "replace")
     found, expected = scanned([text], policy), numerals.expected([text], policy)
@@ -57,7 +57,7 @@ def scanner(data: bytes) -> None:
 
 
 def literals(data: bytes) -> None:
-    """The value of a literal, against ``float()``."""
+    """Compare the value of a literal with ``float()``."""
     written = "".join("0123456789.eE+-"[byte % 15] for byte in data)
     if numerals.LITERAL.fullmatch(written):
         numerals.assert_same_bits([written])
@@ -68,7 +68,7 @@ def literals(data: bytes) -> None:
 
 
 def json_rows(data: bytes) -> None:
-    """Lines of JSON by the compiled reader and by msgspec."""
+    """Compare the rows that the compiled reader and msgspec read from a JSON line."""
     line = data.replace(b"\n", b" ")
     block = line + b"\n"
     suspicious = find_lines(block).suspicious.any()
@@ -84,7 +84,7 @@ def json_rows(data: bytes) -> None:
 
 
 def specs(data: bytes) -> None:
-    """Specs of every registry, of numbers and of splits."""
+    """Parse a spec of a registry, a ``--numbers`` policy or a split rule."""
     text = data[1:].decode("utf-8", "replace")
     parts = [*_BUILDERS.values()]
     with suppress(UsageError):
@@ -92,7 +92,7 @@ def specs(data: bytes) -> None:
 
 
 def stored(data: bytes) -> None:
-    """Manifests and all other JSON of the store."""
+    """Parse a manifest or another JSON file of the store."""
     kinds = [*KINDS.values()]
     kind = kinds[(data or b"\0")[0] % len(kinds)]
     with suppress(StoreError):
@@ -100,7 +100,7 @@ def stored(data: bytes) -> None:
 
 
 def toml(data: bytes) -> None:
-    """Sweeps, curricula and other TOML that a user writes."""
+    """Parse a sweep, a curriculum or another TOML file that users write."""
     path = _FOLDER / "x.toml"
     path.write_bytes(data[1:])
     read: list[Callable[[Path], Any]] = [
@@ -113,7 +113,7 @@ def toml(data: bytes) -> None:
 
 
 def pretrained(data: bytes) -> None:
-    """``config.json`` of a pretrained folder."""
+    """Parse ``config.json`` of a pretrained model's folder."""
     (_FOLDER / "config.json").write_bytes(data)
     with suppress(UsageError):
         PretrainedFolder(_FOLDER, "--preset hf:folder").architecture()
@@ -128,7 +128,7 @@ TARGETS = {
     target.__name__: target
     for target in (scanner, literals, json_rows, specs, stored, toml, pretrained)
 }
-#: Inputs to begin with.
+#: Seed inputs per target.
 SEEDS: dict[str, list[bytes]] = {
     "scanner": [b"\0-1.5e3, .25 and 1,234", "\x20½ 1.234,5 (7) 3k 10⁵".encode()],
     "literals": [b"123456789", bytes(range(15))],
@@ -150,7 +150,7 @@ SEEDS: dict[str, list[bytes]] = {
 
 
 def _instrument(module: Any) -> None:
-    """Let the functions and methods that a module defines report coverage."""
+    """Make the functions and methods that a module defines report coverage."""
     kinds = [one for one in vars(module).values() if inspect.isclass(one)]
     for members in (vars(module), *map(vars, kinds)):
         for member in list(members.values()):

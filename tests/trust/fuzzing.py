@@ -1,4 +1,4 @@
-"""Coverage-guided fuzzing of readers, with atheris (only on Linux, x86-64)."""
+"""Coverage-guided fuzzing of readers with atheris (Linux on x86-64 only)."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from random import Random
 
 from tests.trust.promise import Crashed, Promise
 
-#: Targets of ``tests.trust.fuzz_targets``, and how many inputs a case gives each: some seconds.
+#: Inputs per case for each target of ``tests.trust.fuzz_targets``: a few seconds each.
 _INPUTS = {
     "scanner": 10_000,
     "literals": 60_000,
@@ -30,12 +30,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @contextmanager
 def opened(folder: Path) -> Iterator[Path]:
-    """A folder for inputs."""
+    """Yield a folder for inputs."""
     yield folder
 
 
 def fuzz(folder: Path, random: Random) -> int:
-    """Fuzz each target in a process of its own."""
+    """Fuzz each target in its own process."""
     return sum(_fuzz(folder / str(random.random()), name, random) for name in _INPUTS)
 
 

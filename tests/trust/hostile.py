@@ -1,4 +1,4 @@
-"""Inputs that no honest program writes."""
+"""Malformed and malicious inputs."""
 
 import gzip
 import io
@@ -42,7 +42,7 @@ _PHASES = (
 )
 _CONFIG = b'store = "artifacts"\n[encode]\nscheme = "xval"\n[train]\nsteps = 3\nlr = 1e-3\n'
 _TRAIN = ("train", "arithmetic-xval", *NANO, "--name", "new")
-#: By the name of a file, whose ending may lie, the commands that read it.
+#: The commands that read each input. A case may append a wrong extension to the name.
 _COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "x.jsonl": (
         ("encode", "--scheme", "p1000", "{}"),
@@ -102,7 +102,7 @@ _SPECS = (
 
 
 def hostile(world: World, random: Random) -> int:
-    """Change a good input at random, and give it to a command that reads it."""
+    """Change a valid input at random, and pass it to a command that reads it."""
     kind = random.choice(list(_COMMANDS))
     content = _changed(random, random.choice(_good(world.whole.before)[kind]))
     words = random.choice(_COMMANDS[kind])
@@ -127,7 +127,7 @@ def hostile(world: World, random: Random) -> int:
 
 @cache
 def _good(folder: Path) -> dict[str, list[bytes]]:
-    """Inputs that are read, by the same names as the commands."""
+    """Return valid inputs, keyed like ``_COMMANDS``."""
     texts = [f"{index}.5 and {index}" for index in range(40)]
     tables: dict[str, list[object]] = {"text": [*texts], "y": [*range(len(texts))]}
     return {

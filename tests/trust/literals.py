@@ -1,4 +1,4 @@
-"""Numbers in text: which are found, and their values."""
+"""Scanning numbers in text, and the values of literals."""
 
 from contextlib import nullcontext
 from random import Random
@@ -9,7 +9,7 @@ from tests.numerals import test_numerals as numerals
 from tests.numerals.test_golden import scanned
 from tests.trust.promise import Promise
 
-_TEXTS = 0.05  # of the cases
+_TEXTS = 0.05  # fraction of the cases that scan texts
 _KINDS = (
     lambda rng, random: numerals.random_reprs(rng, 100_000),
     lambda rng, random: numerals.random_reprs(rng, 100_000),
@@ -21,7 +21,7 @@ _KINDS = (
 
 
 def literals(_: None, random: Random) -> int:
-    """Compare the values of literals with ``float()``, or texts with the slow reading."""
+    """Compare values of literals with ``float()``, or scanned texts with the slow reference."""
     if random.random() < _TEXTS:
         column = ["".join(random.choices(numerals.FRAGMENTS, k=12)) for _ in range(2_000)]
         policy = random.choice(numerals.ALL_POLICIES)

@@ -1,4 +1,4 @@
-"""docs/RELIABILITY.md, made from the recorded runs."""
+"""Generate docs/RELIABILITY.md from the recorded runs."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -38,7 +38,7 @@ the end and not counted. Times are wall-clock times of one process on a machine 
 
 
 class Recorded(msgspec.Struct, frozen=True):
-    """A run of a promise's cases, or of some of its cases again."""
+    """One run of a promise: new cases, or a repetition of the given ``cases``."""
 
     promise: str
     seed: int
@@ -50,25 +50,25 @@ class Recorded(msgspec.Struct, frozen=True):
     cases: list[int] | None = None
 
     def line(self) -> bytes:
-        """Return the line of runs.jsonl."""
+        """Return this run as a line of runs.jsonl."""
         return msgspec.json.encode(self) + b"\n"
 
 
 def recorded() -> list[Recorded]:
-    """Read the runs so far."""
+    """Return all recorded runs."""
     lines = RUNS.read_bytes().splitlines() if RUNS.exists() else []
     return [msgspec.json.decode(line, type=Recorded) for line in lines]
 
 
 def opened(runs: Sequence[Recorded]) -> Iterator[tuple[Recorded, Broken]]:
-    """Yield the cases that failed and did not pass since."""
+    """Yield the failed cases that have not passed since."""
     for run, one, mended in _found(runs):
         if mended is None:
             yield run, one
 
 
 def _found(runs: Sequence[Recorded]) -> Iterator[tuple[Recorded, Broken, Recorded | None]]:
-    """Yield each case that failed, and the last run in which it passed again."""
+    """Yield each failed case with its latest repetition if that passed, otherwise None."""
     for run in runs:
         for one in run.broken if run.cases is None else ():
             again = [
@@ -82,7 +82,7 @@ def _found(runs: Sequence[Recorded]) -> Iterator[tuple[Recorded, Broken, Recorde
 
 
 def page(runs: Sequence[Recorded]) -> str:
-    """Return the page of the runs."""
+    """Return the page as Markdown."""
     still = [(run.promise, one.kind) for run, one in opened(runs)]
     head = ("promise", "checks", "aim", "lost", "wrong", "tracebacks", "time", "to the aim")
     rows = [head, ("---", *["---:"] * (len(head) - 1))]

@@ -1,4 +1,4 @@
-"""Commands of several processes: workers, a Ray cluster, ranks, sweeps and races."""
+"""Commands that use several processes: workers, a Ray cluster, ranks, sweeps and races."""
 
 import gzip
 import os
@@ -43,7 +43,7 @@ _COMMANDS = {
 
 @dataclass(frozen=True)
 class Several:
-    """The folder before each command, what runs it, and by name its seconds and artifacts."""
+    """The folder before each command, the runner, and each command's seconds and artifacts."""
 
     before: Path
     forks: Forks
@@ -57,7 +57,7 @@ class Several:
 
 @contextmanager
 def opened(folder: Path) -> Iterator[Several]:
-    """Run each command undisturbed."""
+    """Run each command without interference, and record its time and artifacts."""
     before = folder / "before"
     prepare(before)
     for part in _PARTS:
@@ -70,7 +70,7 @@ def opened(folder: Path) -> Iterator[Several]:
     (before / "grid.toml").write_text(_GRID)
     with ray_cluster(2) as cluster, forking(before, (), _BUILD) as forks:
         several = Several(before, forks, cluster.address, {}, {})
-        forks(before, "ls")  # waits until all is built
+        forks(before, "ls")  # returns only after the build
         for name in _COMMANDS:
             shutil.copytree(before, folder / name, copy_function=os.link)
             ended = forks(folder / name, *several.command(name), limit=_SECONDS)
@@ -81,7 +81,7 @@ def opened(folder: Path) -> Iterator[Several]:
 
 
 def struck(several: Several, random: Random) -> int:
-    """Kill a command or one of its processes at a random time, and repeat it."""
+    """Kill a command or one of its processes at a random time, and repeat the command."""
     name = random.choice(list(_COMMANDS))
     command = several.command(name)
     worker = name in ("workers", "ranks") and random.random() < 0.5
@@ -98,7 +98,7 @@ def struck(several: Several, random: Random) -> int:
         state_of(copy)
         ended = several.forks(copy, *command, limit=_SECONDS)
         check_told(ended, (0,), (*told, "repeated"))
-        if name != "race":  # whose rounds depend on the speed that it measures
+        if name != "race":  # the rounds of a race depend on measured speeds
             check_state(copy, several.states[name], told)
     finally:
         shutil.rmtree(copy)

@@ -1,7 +1,7 @@
-"""A promise of numtok, how it is tested, and what a run of its tests counts.
+"""Promises of numtok: their tests, and the counts of a run.
 
-A case is a pure function of the promise, a seed and the number of the case, so that each can be
-repeated alone.
+A case is a pure function of the promise, a seed and the case number, so every case can be repeated
+in isolation.
 """
 
 import itertools
@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 _MEMORY = Path("/dev/shm")
-_FOLDERS = re.compile(r'(?<=File ")[^"]*?(?=(?:numtok|site-packages)/)')  # of one machine
-_MOST = 10  # broken cases of a run, which then ends
+_FOLDERS = re.compile(r'(?<=File ")[^"]*?(?=(?:numtok|site-packages)/)')  # local paths
+_MOST = 10  # a run ends after this many broken cases
 
 
 class Lost(AssertionError):
@@ -30,7 +30,7 @@ class Crashed(AssertionError):
 
 
 class Broken(NamedTuple):
-    """A case that failed: its number, lost, wrong or traceback, and what was found."""
+    """A failed case: its number, its kind (lost, wrong or traceback) and the error message."""
 
     case: int
     kind: str
@@ -46,7 +46,7 @@ class Broken(NamedTuple):
 
 @dataclass
 class Count:
-    """The checks of a run, and the cases that failed."""
+    """The number of checks in a run, and the failed cases."""
 
     done: int = 0
     broken: list[Broken] = field(default_factory=list)
@@ -59,9 +59,9 @@ class Promise:
     says, how
         Sentences for the page: what is promised, and how it is tested.
     aim, unit
-        The number of checks to reach over all runs, and what is counted.
+        The target number of checks over all runs, and the noun for one check.
     world
-        Sets up what the cases need in an empty folder. Promises may share a world.
+        Sets up the shared state of the cases in an empty folder. Promises may share a world.
     case
         Runs one case, given the world and a generator, and returns the number of its checks.
         Raises AssertionError if the promise is broken.
@@ -78,7 +78,7 @@ class Promise:
     def run(
         self, seed: int, seconds: float, worlds: "Worlds", numbers: Iterable[int] | None = None
     ) -> Count:
-        """Run cases, at least one, until the seconds are over."""
+        """Run cases until the seconds are over, but at least one."""
         count, world = Count(), worlds.of(self)
         end = time.monotonic() + seconds
         for number in itertools.count() if numbers is None else numbers:
@@ -92,14 +92,14 @@ class Promise:
 
 
 class Worlds(ExitStack):
-    """The worlds of a run, each set up once; folders are in memory if there is room."""
+    """The worlds of a run. Each is set up once, in a folder in memory if there is room."""
 
     def __init__(self) -> None:
         super().__init__()
         self._known: dict[Any, Any] = {}
 
     def of(self, promise: Promise) -> Any:
-        """Return the world of a promise."""
+        """Return the world of a promise, and set it up if necessary."""
         if promise.world not in self._known:
             has_room = _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > 4 << 30
             made = tempfile.TemporaryDirectory(

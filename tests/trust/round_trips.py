@@ -1,4 +1,4 @@
-"""Text to tokens and back, for every scheme."""
+"""Encoding and decoding of numbers and texts with every scheme."""
 
 from contextlib import nullcontext
 from functools import cache
@@ -12,7 +12,7 @@ from tests.encoding import test_codec as codecs
 from tests.numerals.test_numerals import ALL_POLICIES, FRAGMENTS
 from tests.trust.promise import Promise
 
-_TEXTS = 0.1  # of the cases
+_TEXTS = 0.1  # fraction of the cases that use texts
 _NUMBERS = 5_000
 _KEYWORDS = ("[NUM]", "[\\NUM]", "[MASK]", "[END]", "[NUM", "]", "[NUM:-]", "\\", "nan", "\x00")
 
@@ -39,7 +39,7 @@ def round_trip(_: None, random: Random) -> int:
 
 
 def _texts(name: str, random: Random) -> int:
-    """Text between numbers comes back byte for byte, numbers as their scheme decodes them."""
+    """Check that text is decoded byte for byte and numbers as their scheme decodes them."""
     policy = random.choice(ALL_POLICIES).spec()
     codec = codecs.codec(name, random.choice(codecs.TEXT_TOKENIZER_SPECS), numerals=policy)
     texts = [

@@ -1,4 +1,4 @@
-"""Several commands at the same time on one store."""
+"""Several commands that run on one store at the same time."""
 
 import signal
 from random import Random
@@ -19,7 +19,7 @@ def schedule(world: World, random: Random) -> int:
     begun = random.randrange(len(world.links))
     commands: list[tuple[str, ...]] = []
     for _ in range(random.randint(2, 8)):
-        # A maker and its neighbors, so that commands make the same, or what others are reading.
+        # Choose makers near each other in the chain: they make the same or each other's inputs.
         near = min(len(world.links) - 1, max(0, begun + random.randint(-1, 3)))
         remove = ("rm", random.choice(_REMOVED), *random.choice([(), ("--force",)]))
         maker = world.links[near].command
@@ -41,7 +41,7 @@ def schedule(world: World, random: Random) -> int:
         ]
         for run, ended in zip(runs, world.forks.together(*runs), strict=True):
             if not run.signal or ended.code != -signal.SIGKILL:
-                # What another one removes, or has not made yet, is named in a line.
+                # A command may fail because another removes its input or has not made it yet.
                 check_told(ended, (0, 1, 2, 3, 4), run.command)
         found = state_of(copy)
         gone = {name for name in before if name not in found}

@@ -1,4 +1,4 @@
-"""Whole chains of commands that are killed or interrupted again and again."""
+"""Commands that are repeatedly killed or interrupted."""
 
 import signal
 from random import Random
@@ -6,11 +6,11 @@ from random import Random
 from tests.trust.promise import Promise
 from tests.trust.world import World, opened
 
-_TIMES = 4  # that one command may be struck
+_TIMES = 4  # a command is killed fewer times than this
 
 
 def killed(world: World, random: Random) -> int:
-    """Kill commands of a chain at random times, and repeat each until it ends."""
+    """Kill the commands of a chain at random times, and repeat each command until it ends."""
     kills = 0
     with world.copy(world.links[0].before) as copy:
         for index, link in enumerate(world.links):

@@ -1,4 +1,4 @@
-"""Each promise for a second, and the page of what the long runs counted."""
+"""A one-second run of each promise, and the page of the long runs."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from tests.cases import case
 from tests.trust.page import PAGE, PROMISES, page, recorded
 from tests.trust.promise import Broken, Count, Lost, Promise, Worlds
 
-#: Their cases, or what these need, take longer: `just trust` and `just fuzz`.
+#: Promises whose cases or setup take longer. `just trust` and `just fuzz` run them.
 _LONG = {"determinism", "processes", "fuzzing"}
 
 

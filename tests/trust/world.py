@@ -1,5 +1,5 @@
-"""A store that a chain of commands fills, from generated data to reports, in copies of which
-commands run while something strikes them."""
+"""A store filled by a chain of commands, from generated data to reports. Faults and signals strike
+commands in copies of it."""
 
 import os
 import shutil
@@ -23,7 +23,8 @@ State = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Link:
-    """A command of the chain: the folder before it, its file operations and its seconds."""
+    """A command of the chain: the folder before it, its file operations, its seconds, and the
+    artifacts after it."""
 
     command: tuple[str, ...]
     before: Path
@@ -34,8 +35,8 @@ class Link:
 
 @dataclass(frozen=True)
 class World:
-    """The chain as it goes when nothing strikes, and what runs numtok; in ``begun`` a run was
-    killed at its first checkpoint after the whole chain."""
+    """The chain without faults, and the runner of numtok. In the folder ``begun``, another training
+    was killed at its first checkpoint after the whole chain."""
 
     folder: Path
     begun: Path
@@ -44,7 +45,8 @@ class World:
 
     @contextmanager
     def copy(self, of: Path, links: bool = True) -> Iterator[Path]:
-        """A copy of a folder, of links to its files: numtok writes only into those of drafts."""
+        """Yield a copy of a folder. Hard links suffice for artifacts: numtok modifies only files of
+        drafts in place."""
         made = self.folder / "copy"
         shutil.copytree(of, made, copy_function=os.link if links else shutil.copy2)
         try:
@@ -54,16 +56,16 @@ class World:
 
     @property
     def whole(self) -> Link:
-        """The last link."""
+        """Return the last link, after which the chain is complete."""
         return self.links[-1]
 
     def before(self, index: int) -> State:
-        """The artifacts before a link."""
+        """Return the artifacts before a link."""
         return self.links[index - 1].state if index else {}
 
     def strike(self, index: int, codes: tuple[int, ...], what: str, **how: Any) -> Ended:
-        """Run the command of a link while it is struck, and again: nothing is lost, and it ends as
-        if nothing had happened."""
+        """Run a link's command with a fault or signal, then repeat it. Check that nothing is lost
+        and that the repeated command makes the expected artifacts."""
         with self.copy(self.links[index].before) as copy:
             ended = self.strike_in(copy, index, codes, what, **how)
             self.finish(copy, self.links[index])
@@ -72,19 +74,19 @@ class World:
     def strike_in(
         self, copy: Path, index: int, codes: tuple[int, ...], what: str, **how: Any
     ) -> Ended:
-        """Run the command of a link in a copy while it is struck."""
+        """Run a link's command in a copy with a fault or signal, and check that nothing is lost."""
         link = self.links[index]
         run = Run(str(copy), link.command, limit=SECONDS, **how)
         (ended,) = self.forks.together(run)
         command = (*link.command, f"[{what}]")
         is_outside = run.signal and ended.code in (70, -run.signal) and not ended.err
-        if not is_outside:  # of numtok: before it or after it
+        if not is_outside:  # the signal arrived while numtok was running
             check_told(ended, codes, command)
         check_kept(copy, self.before(index), link.state, command)
         return ended
 
     def finish(self, folder: Path, link: Link) -> None:
-        """Run a command that was struck again: it ends as if nothing had happened."""
+        """Repeat an interrupted command, and check that it makes the expected artifacts."""
         ended = self.forks(folder, *link.command, limit=SECONDS)
         check_told(ended, (0,), link.command)
         check_state(folder, link.state, link.command)
@@ -95,7 +97,7 @@ class World:
 
 @contextmanager
 def opened(folder: Path) -> Iterator[World]:
-    """Run the chain twice: in a process that is warm afterwards, and one command at a time."""
+    """Run the chain twice: in the process from which runs are forked, and one command at a time."""
     prepare(folder / "warm")
     prepare(folder / "step")
     with forking(folder / "warm", readers(), BUILD) as forks:
@@ -116,7 +118,7 @@ def _begin(folder: Path, forks: Forks) -> None:
     pattern = next(iter(DRAFTS))
     ended = forks(folder, *BEGUN, until=f"artifacts/{pattern}")
     assert ended.code == -signal.SIGKILL, ended
-    # Only the checkpoint that the receipt names stays; the next may have been begun.
+    # Keep only the checkpoint that the receipt names: the next one may be incomplete.
     (receipt,) = (folder / "artifacts").glob(pattern)
     for path in receipt.parents[1].glob("checkpoint-*"):
         if path.name not in receipt.read_text():
@@ -124,7 +126,7 @@ def _begin(folder: Path, forks: Forks) -> None:
 
 
 def state_of(folder: Path) -> State:
-    """The digest of each artifact; raises Lost if one differs from its digest."""
+    """Return the digest of each artifact. Raises Lost if an artifact is damaged."""
     found = {}
     for artifact in Store(folder / "artifacts", quiet).artifacts():
         if problems := verify(artifact).problems:
@@ -134,7 +136,7 @@ def state_of(folder: Path) -> State:
 
 
 def check_state(folder: Path, expected: State, command: tuple[str, ...]) -> None:
-    """The folder contains the expected artifacts and no others, with the same bytes."""
+    """Check that the folder contains exactly the expected artifacts, with the same bytes."""
     found = state_of(folder)
     if missing := expected.keys() - found.keys():
         raise Lost(f"{command}: {sorted(missing)} missing")
@@ -142,7 +144,8 @@ def check_state(folder: Path, expected: State, command: tuple[str, ...]) -> None
 
 
 def check_kept(folder: Path, before: State, after: State, command: tuple[str, ...]) -> None:
-    """A struck command leaves the finished artifacts, at most its own new ones, nothing half."""
+    """Check that an interrupted command kept all artifacts, added at most its own new ones, and
+    left no incomplete artifact."""
     found = state_of(folder)
     if gone := before.items() - found.items():
         raise Lost(f"{command}: {sorted(gone)} gone")
@@ -155,7 +158,7 @@ def check_kept(folder: Path, before: State, after: State, command: tuple[str, ..
 
 
 def check_told(ended: Ended, codes: tuple[int, ...], command: tuple[str, ...]) -> None:
-    """A command ends with one of the exit codes and, unless all is well, with a line."""
+    """Check that a command ended with an expected exit code and, if it failed, an error line."""
     shown = f"numtok {' '.join(command)}: exit {ended.code} after {ended.seconds:.1f} s"
     if "Traceback" in ended.err or ended.code == 70:
         raise Crashed(f"{shown}: {ended.err}")
