@@ -75,7 +75,7 @@ def one_thread() -> Any:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a store that has the records as a table, as rows and encoded."""
+    """Return a folder whose store has the records as a table, as rows and as encoded data."""
     folder = tmp_path_factory.mktemp("homes")
     path, store = write(folder / "homes.csv", homes(400)), Store(folder / "artifacts")
     features = ("rooms", "area", "sold")
@@ -90,7 +90,7 @@ def stored(folder: Path, ref: str) -> Artifact:
 
 
 def new_rows(folder: Path, tmp_path: Path, ids: list[str]) -> str:
-    """Write stored records, given by their ids, without the target."""
+    """Write the records with these ids, without the target, and return the path."""
     rows = homes(400)
     kept = [{name: v for name, v in rows[int(n)].items() if name != "price"} for n in ids]
     return write(tmp_path / "new.csv", kept)
@@ -119,7 +119,7 @@ def test_rows_get_the_values_of_a_report_on_texts(folder: Path, tmp_path: Path, 
     report = predictions_of(eval.run(eval.Config(model.ref), store, quiet).artifact)
     names = ["mean", "linear", "boosted", "tfidf", "boosted-text"]
     known = {name: [row[BASELINE + name] for row in report] for name in names}
-    if ref == "homes":  # rendered rows and a table have this name; a table is preferred
+    if ref == "homes":  # the table and the rendered rows have this name; the table has priority
         ref = f"data/{ref}"
     check_equal(folder, tmp_path, ref, [row["id"] for row in report], known)
 

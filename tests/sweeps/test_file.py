@@ -1,4 +1,4 @@
-"""The file of a sweep: axes and points, changes from the command line, what is refused."""
+"""Sweep files: axes and points, changes from the command line, and errors."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -47,7 +47,7 @@ def test_a_list_is_an_axis_and_every_combination_a_point(tmp_path: Path) -> None
     assert [point for point, _ in sweep.eval] == [{}]
     assert sweep.size == 24
     first = sweep.data[0][1]
-    # A number keeps its decimals: of 1.00 a task takes two.
+    # Numbers keep their decimals: 1.00 gives the task two decimal places.
     assert isinstance(first, gen.Config) and first.task == "arithmetic,operands=2,low=1.00"
 
 
@@ -188,7 +188,7 @@ def test_public_sets_are_an_axis(tmp_path: Path) -> None:
 
 
 def test_a_budget_is_steps_tokens_or_minutes(tmp_path: Path) -> None:
-    """Without one a training has five minutes."""
+    """Without a budget, each training takes five minutes."""
     for budget, timed in (
         ("steps = [2, 3]", False),
         ("tokens = 9", False),
@@ -250,18 +250,18 @@ def test_a_budget_takes_the_place_of_another(tmp_path: Path) -> None:
 
 def test_a_change_that_is_not_understood_is_told(tmp_path: Path, says: Says) -> None:
     kept = "train.steps", "=3", "train.steps=", "train.steps=[p10, 3", "train.seed=[a, b]"
-    for change in (*kept, "data.file=3"):  # data is no table
+    for change in (*kept, "data.file=3"):  # data is not a table
         with case(change), says.raises(UsageError, "--set must be TABLE.KEY=VALUE", repr(change)):
             changed(tmp_path, change)
 
 
-# --- what is refused ---------------------------------------------------------------------------
+# --- errors ------------------------------------------------------------------------------------
 
 TABLES = 'data = "houses"\n'
 RATES = f"{ENCODE}[train]\nlr = [1e-3, 2e-3]\nseed = [0, 1]\n"
 
 
-#: What is in a file, and parts of what is said of it; FILE is the file.
+#: Contents of an invalid file, and parts of the error message. FILE is replaced by the path.
 REFUSED: tuple[tuple[str, *tuple[str, ...]], ...] = (
     ("data = ", "(at end of document)"),
     ("[encod]\n", "'encod'. Did you mean 'encode'?"),

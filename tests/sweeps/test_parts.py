@@ -1,4 +1,4 @@
-"""``numtok sweep --part K/M``: a job array does the runs, a last command compares them."""
+"""``numtok sweep --part K/M``: a job array makes the runs, and a final command compares them."""
 
 import json
 from dataclasses import replace
@@ -54,7 +54,7 @@ def models(file: Path) -> set[str]:
 def test_parts_share_the_models_and_the_whole_compares_them(file: Path) -> None:
     first = swept(file, "1/3")
     assert (first.left, first.tables, first.failed) == (4, [], [])
-    assert len(models(file)) == 2  # of four, with both evaluations of each
+    assert len(models(file)) == 2  # of four; each is evaluated on both splits
     assert swept(file, "2/3").left == 2
     last = swept(file, "3/3")
     whole = swept(file, None)
@@ -72,7 +72,7 @@ def test_what_is_chosen_waits_for_the_candidates_of_all_parts(file: Path) -> Non
     file.write_text(SWEEP.replace('split = ["test", "validation"]', "") + SELECT)
     changes = ("train.lr=[0.001, 0.003]", "train.seed=0")
     assert swept(file, "1/2", *changes).left == 2
-    assert swept(file, "2/2", *changes).left == 1  # candidates are there, the other's best is not
+    assert swept(file, "2/2", *changes).left == 1  # the test run of the other part is missing
     last = swept(file, "1/2", *changes)
     assert last == swept(file, None, *changes) and len(last.choices) == 2
 

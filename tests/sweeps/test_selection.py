@@ -1,4 +1,4 @@
-"""What a sweep chooses, of candidates whose reports are made up."""
+"""Selection in a sweep, on invented reports."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,13 +18,13 @@ from tests.messages import Says
 
 HEAD = 'data = "a.jsonl"\n[encode]\nscheme = ["p1000", "xval"]\n[train]\n'
 
-#: The error of a run by its place on the axes; None for one that fails.
+#: Returns the error of the run at a point of the axes, or None if the run fails.
 Error = Callable[[Mapping[str, str]], float | None]
 
 
 @dataclass
 class World:
-    """Does runs by making reports of a given error; knows which it was asked for."""
+    """A stub that makes a report with a given error for each run, and records requested runs."""
 
     folder: Path
     error: Error
@@ -71,7 +71,7 @@ def test_each_scheme_gets_the_rate_of_the_least_mean_error(tmp_path: Path) -> No
     world = World(tmp_path, lambda at: 1.0 if at["lr"] == best[at["scheme"]] else 5.0)
     chosen, choices = world.choose(RATES + SELECT)
     assert {(run.point["scheme"], run.point["lr"]) for run in chosen} == set(best.items())
-    assert len(chosen) == 4  # with both seeds
+    assert len(chosen) == 4  # two schemes, two seeds
     assert [(one.group, one.chosen, one.reached) for one in choices] == [
         ("scheme=p1000", "lr=1e-2", None),
         ("scheme=xval", "lr=1e-3", None),
@@ -80,7 +80,7 @@ def test_each_scheme_gets_the_rate_of_the_least_mean_error(tmp_path: Path) -> No
 
 
 def test_the_first_seeds_can_decide_for_all(tmp_path: Path) -> None:
-    errors = {("1e-4", "0"): 0.1, ("1e-4", "1"): 9.0}  # the mean of two is that of others
+    errors = {("1e-4", "0"): 0.1, ("1e-4", "1"): 9.0}  # the mean is above 3
     world = World(tmp_path, lambda at: errors.get((at["lr"], at["seed"]), 3.0))
     chosen, choices = world.choose(RATES + SELECT + "seeds = 1\n")
     assert {run.point["seed"] for runs in world.asked for run in runs} == {"0"}
@@ -95,7 +95,7 @@ def test_what_decides_is_looked_at_on_the_validation_split_alone(tmp_path: Path)
     world = World(tmp_path, lambda at: float(at["lr"]))
     chosen, _ = world.choose(RATES + SELECT)
     assert {run.eval.split for runs in world.asked for run in runs} == {"validation"}
-    assert {run.eval.split for run in chosen} == {"test"}  # and of these no other rate
+    assert {run.eval.split for run in chosen} == {"test"}  # only the chosen rate
     assert {run.point["lr"] for run in chosen} == {"1e-4"}
 
 
@@ -193,7 +193,7 @@ def test_without_candidates_budgets_alone_are_climbed(tmp_path: Path) -> None:
 def test_halving_never_leaves_the_best_of_steady_candidates(
     tmp_path_factory: pytest.TempPathFactory, examples: int
 ) -> None:
-    """Where an order does not change with the budget, halving ends in the first of it."""
+    """If the order of candidates is the same at every budget, halving chooses the best one."""
 
     @settings(max_examples=examples)
     @given(

@@ -1,4 +1,4 @@
-"""``numtok sweep``: runs are made once and found again, what fails is kept apart, what is shown."""
+"""``numtok sweep``: cached runs, isolated failures, and output."""
 
 import csv
 import io
@@ -47,7 +47,7 @@ XVAL = f'{DATASET}[encode]\nscheme = "xval"\n[train]\n{TINY}'
 
 @pytest.fixture(autouse=True, scope="module")
 def one_thread() -> Iterator[None]:
-    """The last digits of a loss depend on the number of threads."""
+    """Use one thread: the last digits of a loss depend on the number of threads."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NUMTOK_THREADS", "1")
         yield
@@ -72,7 +72,7 @@ def store_of(folder: Path) -> Store:
 
 
 def made(folder: Path) -> list[str]:
-    """Every artifact of the store, by kind."""
+    """Return the kind and REF of every artifact in the store."""
     return sorted(f"{one.kind}/{one.ref}" for one in store_of(folder).artifacts())
 
 
@@ -91,14 +91,14 @@ GRID = f'{DATASET}[encode]\nscheme = ["p1000", "xval"]\n[train]\n{TINY}steps = 2
 
 @pytest.fixture(scope="module")
 def grid(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
-    """A folder in which the grid was swept; not to be written to."""
+    """Return a folder with the finished sweep of the grid, not to be modified, and the result."""
     folder = tmp_path_factory.mktemp("grid")
     return folder, swept(folder, GRID)
 
 
 @pytest.fixture
 def after_grid(grid: tuple[Path, Result], tmp_path: Path) -> Path:
-    """A copy of it, to go on in."""
+    """Return a copy of that folder that may be modified."""
     shutil.copytree(grid[0], tmp_path, dirs_exist_ok=True)
     return tmp_path
 
@@ -130,7 +130,7 @@ def test_ways_of_their_own_stand_in_the_same_table(after_grid: Path) -> None:
 
 
 def test_points_that_are_one_experiment_are_compared_once(after_grid: Path) -> None:
-    also = '[[also]]\nencode.scheme = "xval"\ntrain.embedder = "scaled"\n'  # as it is
+    also = '[[also]]\nencode.scheme = "xval"\ntrain.embedder = "scaled"\n'  # the default
     result = swept(after_grid, GRID + also)
     assert result.failed == []
     (table,) = result.tables
@@ -138,7 +138,8 @@ def test_points_that_are_one_experiment_are_compared_once(after_grid: Path) -> N
 
 
 def test_splits_that_are_an_axis_have_tables_of_their_own(tmp_path: Path) -> None:
-    """Models come before further evaluations of one, so that runs side by side do not wait."""
+    """All models are trained before any is evaluated on a second split, so that parallel runs do
+    not wait for each other."""
     splits = '[eval]\nsplit = ["test", "validation"]\n'
     text = XVAL + "steps = 2\nseed = [0, 1]\n" + splits
     told: list[str] = []
@@ -158,7 +159,7 @@ def test_splits_that_are_an_axis_have_tables_of_their_own(tmp_path: Path) -> Non
 
 
 def test_what_is_there_under_other_names_is_found(tmp_path: Path, numtok: Shell) -> None:
-    """The commands, with names of their own, make what the sweep then finds."""
+    """A sweep reuses artifacts that single commands made under other names."""
     data = numtok("gen", "arithmetic", "--operands", "2", "--rows", "400", "--name", "mine")
     encoded = numtok("encode", "--scheme", "xval", data.out.strip(), "--name", "his").out.strip()
     options = ["--preset", "nano,layers=1,width=16,heads=2", "--batch", "32", "--steps", "2"]
@@ -203,7 +204,7 @@ def test_equal_steps_are_equal_samples(tmp_path: Path) -> None:
 
 def test_equal_tokens_are_within_one_batch(tmp_path: Path) -> None:
     spent = costs(swept(tmp_path, BOTH + "tokens = 2000\n"))
-    longest = 20  # tokens of a row
+    longest = 20  # maximum tokens per row
     assert all(2000 <= one.tokens < 2000 + 32 * longest for one in spent.values())
     assert spent["p1000"].samples < spent["xval"].samples
 
@@ -222,7 +223,7 @@ def test_jobs_share_the_cores_unless_their_budget_is_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: Says
 ) -> None:
     monkeypatch.setenv("NUMTOK_THREADS", "8")
-    assert side(tmp_path, "steps = 2") == Side(3, 2)  # of three runs no more than three
+    assert side(tmp_path, "steps = 2") == Side(3, 2)  # three runs need at most three jobs
     assert side(tmp_path, "steps = 2", 2) == Side(2, 4)
     assert side(tmp_path, "steps = 2", 1) == Side(1, None)
     monkeypatch.setattr("numtok.store.engines.workers.cores", lambda: 5)
@@ -267,18 +268,18 @@ def test_runs_on_a_cluster_have_cpus_or_a_gpu_of_their_own(
     assert side("steps = 2") == side('device = "cuda"\nsteps = 2') == (6, 3, True)
     assert side('device = "cpu"\nsteps = 2') == side("steps = 2", gpus=False) == (30, 1, False)
     assert side("steps = 2", 4, gpus=False) == (4, 1, False)
-    assert side("minutes = 2", gpus=False) == (3, 6, False)  # a node each
+    assert side("minutes = 2", gpus=False) == (3, 6, False)  # one job per node
     assert side("minutes = 2") == (6, 3, True)
     monkeypatch.setenv("NUMTOK_THREADS", "8")
     assert side("steps = 2", gpus=False) == (3, 8, False)
     assert side("steps = 2") == (6, 8, True)
-    monkeypatch.setenv("NUMTOK_THREADS", "32")  # more than any node has, which the engine refuses
+    monkeypatch.setenv("NUMTOK_THREADS", "32")  # more than any node has; the engine rejects it
     assert side("steps = 2", gpus=False) == (1, 32, False)
     assert on_cluster(read_sweep(tmp_path / "sweep.toml"), None, "ray", []).jobs == 1
 
 
 def test_a_run_that_cannot_be_here_may_be_on_a_node(tmp_path: Path) -> None:
-    """On one that has a GPU."""
+    """A run that needs a GPU can run on a cluster node with a GPU."""
     done: list[Run] = []
 
     class Nodes(Workers):
@@ -296,7 +297,7 @@ def test_a_run_that_cannot_be_here_may_be_on_a_node(tmp_path: Path) -> None:
 
 
 def test_what_is_under_way_is_told(tmp_path: Path, says: Says) -> None:
-    """And a run that cannot be stops no other."""
+    """Progress counts cached and failed runs. An invalid run does not stop the others."""
     told: list[SweepProgress] = []
     path = written(tmp_path, XVAL + "minutes = 0.001\nseed = [0, 1]\n")
     run(Config(str(path)), store_of(tmp_path), told.append)
@@ -336,14 +337,15 @@ CLIMB = XVAL + RATES.replace("2", "[2, 4]", 1) + SELECT
 
 @pytest.fixture(scope="module")
 def rates(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
-    """A folder in which a rate was chosen; not to be written to."""
+    """Return a folder with a finished sweep that chose a learning rate, not to be modified, and
+    the result."""
     folder = tmp_path_factory.mktemp("rates")
     return folder, swept(folder, XVAL + RATES + SELECT)
 
 
 @pytest.fixture
 def after_rates(rates: tuple[Path, Result], tmp_path: Path) -> Path:
-    """A copy of it, to go on in."""
+    """Return a copy of that folder that may be modified."""
     shutil.copytree(rates[0], tmp_path, dirs_exist_ok=True)
     return tmp_path
 
@@ -377,14 +379,14 @@ def test_a_sweep_ends_in_the_cost_to_reach_an_error(after_rates: Path) -> None:
     (choice,) = swept(after_rates, text + "reach = 0.99999\n").choices
     assert choice.reached is False and choice.costs is not None
     assert choice.costs.steps == 6
-    assert of_kind(after_rates, MODEL) == 8  # and of the better rate two seeds at two budgets
+    assert of_kind(after_rates, MODEL) == 8  # plus two seeds at two budgets with the better rate
 
 
 # --- what fails --------------------------------------------------------------------------------
 
 
 def test_a_training_that_fails_stops_no_other(tmp_path: Path) -> None:
-    """Numbers too large for a loss, unless they are scaled."""
+    """Without scaling, the numbers are so large that the loss overflows."""
     rows = [
         {"text": f"at {row}.5e35 m", "split": "test" if row % 5 == 0 else "train"}
         for row in range(1, 20)
@@ -411,7 +413,7 @@ def test_a_head_that_cannot_read_a_scheme_costs_no_training(after_grid: Path) ->
         ("scheme=xval, head=token", 2)
     ]
     assert len(result.tables[0].comparison.experiments) == 3
-    assert of_kind(after_grid, MODEL) == 4 + 1  # p1000 with the head that is not its own
+    assert of_kind(after_grid, MODEL) == 4 + 1  # only p1000 with the scalar head is new
 
 
 def test_a_bug_in_one_run_loses_no_other(
@@ -607,11 +609,11 @@ def test_a_sweep_where_all_failed_shows_no_table(tmp_path: Path, numtok: Shell, 
 
 
 def figures_in(text: str) -> list[str]:
-    """The lines of the table but for clocks."""
+    """Return the lines of the table without measured times."""
     return [line for line in text.splitlines() if "seconds" not in line]
 
 
-#: Eight fits of rows.csv.
+#: Eight trainings on rows.csv.
 TABLES = """
 data = "rows.csv"
 [table]
@@ -647,7 +649,7 @@ def test_a_sweep_killed_ten_times_ends_in_the_same_table(tmp_path: Path, file: s
             start_new_session=True,
         )
         time.sleep(whole * (kill + 2) / 16)
-        # With its workers, or alone: then they end themselves.
+        # Kill the whole process group or only the parent. Workers exit when their parent dies.
         (os.killpg if kill % 2 else os.kill)(process.pid, signal.SIGKILL)
         process.wait()
     done = subprocess.run(words, cwd=killed, capture_output=True, text=True)

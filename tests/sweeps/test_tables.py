@@ -1,4 +1,4 @@
-"""``numtok sweep`` over tables: folds, what is chosen on rows held back, what is shown."""
+"""``numtok sweep`` on tables: folds, selection on held-out rows, and output."""
 
 import csv
 import io
@@ -32,7 +32,7 @@ CHOOSE = '[select]\nmetric = "mae"\nover = ["head"]\n[compare]\nmetric = ["mse",
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder with a table of two folds, and one thread."""
+    """Work in a folder with a table of two folds, with one thread."""
     monkeypatch.setenv("NUMTOK_THREADS", "1")
     monkeypatch.chdir(tmp_path)
     lines = ["x,y,split_0,split_1"]
@@ -172,8 +172,8 @@ def test_ways_are_ranked_on_each_data_set() -> None:
     found = ranks(ways, {"slope": "neither", "r2": "higher", "mse": "lower"}, 3)
     assert found is not None and (found.metric, found.data_sets) == ("r2", 3)
     means = {label: over.mean for label, over in found.ways.items()}
-    assert means == {"a": 1.5, "b": 1.5, "c": 3.0}  # 1, 1.5, 2 and 2, 1.5, 1
-    # Demšar (2006), Table 5: q of three classifiers at 5% is 2.343.
+    assert means == {"a": 1.5, "b": 1.5, "c": 3.0}  # a: 1, 1.5, 2; b: 2, 1.5, 1
+    # Demšar (2006), Table 5: q is 2.343 for three classifiers at 5%.
     assert found.apart == pytest.approx(2.343 * (3 * 4 / (6 * 3)) ** 0.5, abs=1e-3)
     lower = ranks(ways, {"mse": "lower"}, 3)
     assert lower is not None and next(iter(lower.ways)) == "c"
@@ -232,11 +232,11 @@ def test_texts_are_no_table(says: Says) -> None:
         run(Config("sweep.toml"), store(), lambda _: None)
 
 
-# --- rows held back ----------------------------------------------------------------------------
+# --- held-out rows -----------------------------------------------------------------------------
 
 
 def validated(*, rows: int | None = None, seed: int = 0, other: bool = False) -> Evaluation:
-    """A report on the split validation, which the table has not."""
+    """Return a report on split validation of a table that has no such split."""
     source = table.run(table.Config("rows.csv", target="y"), store()).ref
     config = train.Config(
         source, preset="mlp,layers=1,width=4", rows=rows, epochs=1, validation=0.2, seed=seed

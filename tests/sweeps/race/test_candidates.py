@@ -1,4 +1,4 @@
-"""Who may take part in a race, and why who may not."""
+"""Candidates of a race, and the reasons for leaving others out."""
 
 import json
 from collections.abc import Sequence
@@ -84,20 +84,21 @@ def test_candidates_are_schemes_as_usual_then_other_heads_of_values(
     assert usual[0].scheme == "xval"
     lengths = {one.scheme: one.tokens_per_row or 0 for one in plain.schemes}
     known = [lengths[one.scheme] for one in usual if one.scheme in lengths]
-    assert known == sorted(known)  # what is short learns most in the same time
+    assert known == sorted(known)  # short encodings first: they train on more rows per minute
     others = {one.scheme for one in entries if one.head is not None}
     assert others == {"xval"}
     assert len({one.label for one in entries}) == len(entries)
 
 
 def test_what_is_of_all_digits_races_as_it_is_used_alone(plain: profile.Profile) -> None:
-    """Its parts refuse data that are scaled, and its embedder may need a wide model."""
+    """Exact schemes race only with their own parts: those reject scaled data, and the embedder may
+    need a wide model."""
     entries = text_entries(plain, judged(plain, ()))
     exact = [one for one in entries if is_exact(SCHEMES.build(one.scheme))]
     assert sorted(exact, key=lambda one: one.scheme) == [
         Entrant(scheme="base10"),
         Entrant(scheme="bits", embedder="bits:linear"),
-        Entrant(scheme="fone,whole=2,decimals=2"),  # as many places as the numbers have
+        Entrant(scheme="fone,whole=2,decimals=2"),  # as many digits as the numbers have
     ]
     assert not {"base10", "fone", "bits"} & {one.head for one in entries}
 
@@ -151,7 +152,7 @@ def test_affine_races_first_where_numbers_are_at_a_high_level(
     [
         (1, 1.0, "affine,by=answer", "signed-log"),
         (0, 1.0, "affine", "signed-log"),  # the target is the only number
-        (1, 1e9, "signed-log", "affine,by=answer"),  # some targets are far from the others
+        (1, 1e9, "signed-log", "affine,by=answer"),  # some targets are outliers
     ],
 )
 def test_the_target_of_records_has_a_scale_of_its_own(
@@ -201,7 +202,7 @@ def test_a_heavy_tail_of_a_target_adds_a_logarithm() -> None:
         Entrant(scheme="mdn:2", table=""),
         Entrant(scheme="riemann:8", table=""),
     ]
-    # riemann writes the unit interval only
+    # riemann predicts only the unit interval, so it has no signed-log variant
     more = Entrant(scheme="mdn:2", table="", normalize="signed-log")
     assert table_entries(heavy, verdicts) == [
         Entrant(scheme="mdn:2", table=""),
@@ -210,7 +211,7 @@ def test_a_heavy_tail_of_a_target_adds_a_logarithm() -> None:
     ]
 
 
-# --- numbers in words ---------------------------------------------------------------------------
+# --- descriptions of columns --------------------------------------------------------------------
 
 
 def words(values: Floats) -> str:

@@ -14,7 +14,7 @@ from numtok.sweeps.race.leaks import correlation, leak_notes
 
 
 def sales(folder: Path, noise: float) -> Table:
-    """Prices, a listed price with relative noise, and a column that has missing values."""
+    """Return a table of prices, listed prices with relative noise, and a column with gaps."""
     random = np.random.default_rng(0)
     path = folder / "sales.csv"
     lines = ["listed,rooms,street,price"]
@@ -44,7 +44,7 @@ def contestant(label: str, error: float, r2: float, is_model: bool) -> Contestan
 
 
 def board(error: float, r2: float, model: float) -> Leaderboard:
-    """A baseline with this error and R2, and a model with another error."""
+    """Return a leaderboard of a baseline with this error and R2, and a model with another error."""
     return Leaderboard(
         split="test",
         numbers=100,

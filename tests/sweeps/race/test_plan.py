@@ -1,4 +1,4 @@
-"""Rounds of a race: how many take part, for how long, in how many steps."""
+"""Rounds of a race: numbers of candidates, durations and steps."""
 
 import pytest
 from hypothesis import given
@@ -28,7 +28,8 @@ def test_a_third_goes_on_until_few_are_left(count: int, finalists: int, sizes: l
 def test_rounds_take_the_time_there_is(
     count: int, finalists: int, seeds: int, seconds: float
 ) -> None:
-    """But where the last round would be shorter than the one before it, which it never is."""
+    """All rounds together use 90% of the time. They take longer only if the last round would
+    otherwise be shorter than the round before it."""
     shape = RaceShape(finalists, seeds)
     sizes = shape.sizes(count)
     times = seconds_of(Time(seconds, 0, 1), sizes, shape)
@@ -43,7 +44,7 @@ def test_what_runs_take_beside_training_is_taken_off_but_half_of_the_time_is_tra
         seconds_of(Time(100, each, 1), [2], RaceShape(2, 1)) for each in (0, 5, 1000)
     )
     assert [*alone, *beside, *most] == pytest.approx([45, 30, 25])
-    assert seconds_of(Time(100, 0, 4), [2], RaceShape(2, 1)) == [180]  # four at a time
+    assert seconds_of(Time(100, 0, 4), [2], RaceShape(2, 1)) == [180]  # four parallel runs
 
 
 def test_steps_are_by_the_pace_of_each_and_not_beyond_what_is_worth_it() -> None:

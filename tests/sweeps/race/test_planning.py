@@ -1,4 +1,4 @@
-"""The plan of a race as it is measured on this machine, whatever it says."""
+"""Plans of a race, measured on the machine that runs the tests."""
 
 import json
 from pathlib import Path
@@ -22,8 +22,8 @@ class Planned(BaseException):
 
 
 def planned(folder: Path, times: int = 1, **how: Any) -> tuple[Store, dict[str, Any]]:
-    """The store of a race of small rows, each so many ``times`` as long, up to its rounds, and its
-    plan."""
+    """Race rows of ``times`` repetitions of a short text until the rounds begin, and return the
+    store and the plan."""
     path = folder / "rows.jsonl"
     rows = [{"text": f"{k % 19} and {k % 5} make {k % 19 + k % 5} " * times} for k in range(120)]
     path.write_text("\n".join(map(json.dumps, rows)) + "\n")
@@ -51,7 +51,7 @@ def planned(folder: Path, times: int = 1, **how: Any) -> tuple[Store, dict[str, 
 def test_a_plan_is_measured_and_leaves_nothing_but_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int, times: int, batch: int
 ) -> None:
-    """Long rows have small batches."""
+    """The plan is the only artifact besides encodings. Long rows get smaller batches."""
     monkeypatch.setenv("NUMTOK_THREADS", "2")
     store, plan = planned(tmp_path, times, minutes=0.2, schemes=("xval", "p10"), jobs=jobs)
     assert sorted({one.kind for one in store.artifacts()}) == ["encoded", "race"]
@@ -86,7 +86,7 @@ def test_a_race_has_a_run_on_each_core_as_far_as_its_last_round_has_so_many(
     assert side(1) == (1, 1)
     assert side(2) == (2, 1)
     assert side(2, jobs=1) == (1, 2)
-    assert side(16) == (6, 2)  # two finalists, three seeds
+    assert side(16) == (6, 2)  # two finalists with three seeds each
     assert side(16, seeds=1, jobs=8) == (8, 2)
     with pytest.raises(UsageError, match=r"--jobs 99 is too many processes for 2 cores.*8 at most"):
         side(2, jobs=99)

@@ -1,4 +1,4 @@
-"""``numtok race``: tiny races of texts and a table, stopped and gone on with, printed, refused."""
+"""``numtok race`` on small texts and a small table: results, resuming, output and errors."""
 
 import csv
 import io
@@ -45,7 +45,7 @@ HOW: dict[str, Any] = {"minutes": 1.0, "seeds": 2, "rates": 1}
 
 @pytest.fixture(autouse=True, scope="module")
 def paced() -> Iterator[None]:
-    """A step takes a tenth of a second, an epoch too, whatever the machine does; one thread."""
+    """Use one thread, and report 0.1 seconds per step and per epoch instead of measuring."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NUMTOK_THREADS", "1")
         patch.setattr(train, "pace", lambda config, store, limit: 0.1)
@@ -94,7 +94,7 @@ def of_table(folder: Path) -> RaceResult:
 
 
 def raced_again(folder: Path, tmp_path: Path, kind: str = "", **more: Any) -> RaceResult:
-    """Race texts that raced before, in a store with its artifacts, or with those of a kind."""
+    """Repeat the race on texts in a store with a copy of its artifacts, or only of one kind."""
     shutil.copytree(folder / "artifacts" / kind, tmp_path / "artifacts" / kind)
     return raced(tmp_path, str(folder / "rooms.jsonl"), schemes=SCHEMES, preset=TINY, **more)
 
@@ -113,14 +113,14 @@ def count(folder: Path, kind: str) -> int:
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, RaceResult]:
-    """A folder in which texts raced; not to be written to."""
+    """Return a folder with a finished race on texts, not to be modified, and the result."""
     folder = tmp_path_factory.mktemp("texts")
     return folder, of_texts(folder)
 
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, RaceResult]:
-    """A folder in which a table raced; not to be written to."""
+    """Return a folder with a finished race on a table, not to be modified, and the result."""
     folder = tmp_path_factory.mktemp("table")
     return folder, of_table(folder)
 
@@ -162,11 +162,11 @@ def test_a_table_races_with_boosted_trees_beside(table: tuple[Path, RaceResult])
     baselines = {one.label for one in board.places if not one.is_model}
     trees = {"boosted", "tuned boosting", "tabular"}
     assert baselines - {"tabicl"} == {"mean", "median", "linear", *trees}
-    assert board.baseline in trees  # y is no sum
+    assert board.baseline in trees  # y contains a product, which linear regression cannot learn
     again, predicts, baseline = result.commands
     assert predicts == f"numtok predict {result.model} NEW.csv --interval 0.9"
     assert "--minutes 1 " in again
-    assert f"--baseline {shlex.quote(board.baseline)} " in baseline  # better than tiny models
+    assert f"--baseline {shlex.quote(board.baseline)} " in baseline  # it beats the tiny models
     assert result.planned is not None and {each.unit for each in result.planned.candidates} == {
         "epochs"
     }
@@ -191,7 +191,7 @@ def test_the_accuracy_is_that_of_the_returned_model_and_of_the_best_baselines(
         assert found.value == pytest.approx(own.metrics[name].value)
     assert best.label == board.baseline and best.seed is None and best.r2.value is not None
     assert not further and all(place.width.value is not None for place in board.places)
-    assert not own.baselines  # the race fits them once for all models
+    assert not own.baselines  # the race fits baselines once for all models
     assert result.model is not None and own.data is not None
     fitted = chain.report_of(chain.evaluated(store, result.model, own.data))
     for name in ("mean", "median", "linear", "boosted"):
@@ -223,7 +223,7 @@ def test_a_checkpoint_of_a_baseline_is_checked_first(
 
 
 def test_columns_and_texts_race_on_the_same_rows(tmp_path: Path) -> None:
-    """Heads read the columns, models of texts read the words, too, and baselines read both."""
+    """Models on columns do not read the notes; text models and baselines read all columns."""
     random = np.random.default_rng(0)
     lines = []
     for _ in range(300):
@@ -242,7 +242,7 @@ def test_columns_and_texts_race_on_the_same_rows(tmp_path: Path) -> None:
     assert len({entry.skill.n for entry in board.places}) == 1
     assert {"boosted", "linear", "mean"} <= {one.label for one in board.places if not one.is_model}
     assert result.commands[1].endswith(" NEW.csv --interval 0.9")
-    words = shlex.split(result.commands[2])  # the words decide, so a baseline on them is best
+    words = shlex.split(result.commands[2])  # baselines that read the note win
     assert words[:4] == ["numtok", "predict", "--baseline", board.baseline]
     assert words[5:] == ["NEW.csv", "--interval", "0.9"]
     config = PredictConfig(words[4], str(path), baseline=words[3], interval=0.9)
@@ -260,7 +260,7 @@ def test_columns_and_texts_race_on_the_same_rows(tmp_path: Path) -> None:
 
 
 def test_rows_that_each_seed_holds_back_are_pooled(tmp_path: Path) -> None:
-    """A table without a validation split: each seed holds back rows of its own."""
+    """If a table has no validation split, each seed holds out its own rows."""
     settings = tables.Config(numbers(tmp_path), target="y", split="test=0.25")
     ref = tables.run(settings, Store(tmp_path / "artifacts")).artifact.ref
     result = raced(tmp_path, ref, schemes=("pointwise", "mdn:2"), preset="mlp,layers=1,width=8")
@@ -299,13 +299,13 @@ def test_a_race_is_found_again(texts: tuple[Path, RaceResult], tmp_path: Path) -
 
 
 class Stopped(BaseException):
-    """As a signal stops a process."""
+    """Raised to interrupt a race, as a signal would."""
 
 
 def test_a_race_that_is_stopped_ten_times_ends_in_the_same(
     texts: tuple[Path, RaceResult], tmp_path: Path
 ) -> None:
-    """From its plan on; before that a plan is made of the time that is left."""
+    """The plan already exists: a race interrupted earlier would make a new plan."""
     folder, whole = texts
     shutil.copytree(folder / "artifacts" / RACE, tmp_path / "artifacts" / RACE)
     config = Config((str(folder / "rooms.jsonl"),), schemes=SCHEMES, preset=TINY, **HOW)
@@ -335,7 +335,7 @@ def test_a_race_on_the_nodes_of_a_cluster_ends_in_the_same(
     folder, whole = texts
     with ray_cluster(1, 1) as nodes:
         result = raced_again(folder, tmp_path, RACE, engine=f"ray:{nodes.address}")
-    expected = msgspec.structs.replace(whole, expected=result.expected)  # of two at a time
+    expected = msgspec.structs.replace(whole, expected=result.expected)  # two parallel runs
     assert without_clocks(result) == without_clocks(expected)
 
 
@@ -351,7 +351,7 @@ def test_a_plan_is_kept_however_fast_the_machine_is_then(
 def test_later_rounds_are_shortened_on_a_slower_machine_and_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a store that has only the plans the same rounds are trained, however fast they are."""
+    """With only the plan and the stored rounds, a rerun at another speed trains the same steps."""
     more: dict[str, Any] = {"schemes": SCHEMES, "preset": TINY, "seeds": 1}
     monkeypatch.setattr(Rounds, "_slowdown", lambda _: 3.0)
     slow = raced(tmp_path, rooms(tmp_path), **more)
@@ -432,7 +432,7 @@ def test_a_table_s_rows_without_a_target_are_skipped_if_asked(tmp_path: Path) ->
     with pytest.raises(DataError, match=r"table.csv:2: .* missing.*--on-error skip"):
         raced(tmp_path, str(path), target="y", dry_run=True)
     result = raced(tmp_path, str(path), target="y", dry_run=True, on_error="skip")
-    assert 230 < sum(result.rows) < 270  # the others calibrate
+    assert 230 < sum(result.rows) < 270  # the rest are calibration rows
     assert any("30 of 300 rows" in note for note in result.notes)
 
 
@@ -492,7 +492,7 @@ def test_a_page_has_how_all_learnt(texts: tuple[Path, RaceResult]) -> None:
     assert learnt <= found.keys()
     lines = found["first-loss-seconds"].panel.marks
     assert {mark.label for mark in lines} == set(result.rounds[0].skills)
-    assert len(found["last-loss-samples"].panel.marks) == 4  # two with two seeds each
+    assert len(found["last-loss-samples"].panel.marks) == 4  # two models with two seeds each
     assert {"first-cost-tokens_per_number", "first-cost-eval_seconds"} <= found.keys()
     before = race_page(
         msgspec.structs.replace(result, leaderboard=None), Store(folder / "artifacts").resolve

@@ -1,4 +1,4 @@
-"""Rounds of a race on a stub engine: scripted errors in place of trainings."""
+"""Rounds of a race with a stub runner: scripted errors instead of training."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -25,14 +25,14 @@ from numtok.sweeps.race.rounds import RoundResult, Rounds, RoundsOutcome
 from numtok.sweeps.runs import Failed, Run, RunOutcome
 from tests.fakereports import Fake, make
 
-#: By label the noise of each round and of the test split; None is a training that fails.
+#: The noise of each candidate per round and on the test split. None means that training fails.
 Noises = Mapping[str, Sequence[float | None]]
 Race = Callable[[Noises, Sequence[int]], RoundsOutcome]
 
 
 @pytest.fixture
 def race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Race:
-    """Race candidates whose errors are given, in rounds of these sizes."""
+    """Return a function that races candidates with given errors in rounds of given sizes."""
     store = Store(tmp_path / "artifacts")
 
     def run(noises: Noises, sizes: Sequence[int]) -> RoundsOutcome:
@@ -70,7 +70,7 @@ def race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Race:
         count = len(noises)
         every = [
             Round(size, 1.0, [number] * count) for number, size in enumerate(sizes, 1)
-        ]  # steps tell the stub which round it is
+        ]  # the stub derives the round from the steps
         plan = Plan(
             candidates=[
                 Candidate(
@@ -134,7 +134,7 @@ def models(outcome: RoundsOutcome) -> set[str]:
 def test_a_candidate_that_was_cut_does_not_return_for_its_score_in_a_shorter_round(
     race: Race,
 ) -> None:
-    """Of round 2, b's error is larger than c's of round 1, and b survives all the same."""
+    """b survives although its error in round 2 is larger than c's error in round 1."""
     outcome = race(
         {
             "a": (10, 5, 5, 5),
@@ -176,10 +176,10 @@ def test_a_finalist_without_all_its_seeds_is_not_on_the_test_split(race: Race) -
 @pytest.mark.parametrize(
     ("paces", "chosen"),
     [
-        ((912, 909), "best"),  # noise of a measurement
+        ((912, 909), "best"),  # measurement noise
         ((1.0, 0.81), "best"),
         ((1.0, 0.8), "m1"),
-        ((1.0, 0.5, 0.49), "m1"),  # both cheaper, and the more skilled one of these
+        ((1.0, 0.5, 0.49), "m1"),  # both are cheaper, and m1 has the higher skill
         ((1.0, 0.7, 0.5), "m2"),
     ],
 )
@@ -263,7 +263,7 @@ def answers(noise: int, size: int = 60) -> Predictions:
 
 
 def test_a_model_and_a_baseline_with_equal_answers_have_equal_intervals() -> None:
-    """A model has seeds and a baseline has none, and both are in one column."""
+    """Both are in one column, although a model has several seeds and a baseline has none."""
     for name in ("mae", "r2"):
         baseline, model = (_over_seeds(name, [answers(0)] * seeds) for seeds in (1, 3))
         assert baseline.low is not None and baseline.high is not None
@@ -284,7 +284,7 @@ def test_seeds_that_differ_widen_an_interval() -> None:
 
 
 def notes(folder: Path, noises: dict[str, float | None], survivors: int) -> list[str]:
-    """Of a round in which candidates have such errors; None is one without a score."""
+    """Return the notes on a round in which candidates have these errors, or None for no score."""
     store = Store(folder / "artifacts")
     reports = {
         label: make(store, Fake(label, noise_seed=place, noise=noise), label).ref

@@ -1,4 +1,4 @@
-"""Skill: what a race is decided by, on predictions made up here."""
+"""Skill, the score that decides a race, on invented predictions."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def predictions(targets: list[str], truth: list[float], said: list[float]) -> Re
 
 
 def of_fields(fields: list[str], usual: list[float]) -> ReportPredictions:
-    """Of numbers without targets, in fields with these medians."""
+    """Return predictions of numbers that are not targets, in fields with these medians."""
     plain = predictions(["number"] * len(fields), list(range(len(fields))), [0.0] * len(fields))
     answers = plain.answers._replace(
         field=np.unique(fields, return_inverse=True)[1], field_median=np.array(usual)
@@ -31,7 +31,7 @@ def of_fields(fields: list[str], usual: list[float]) -> ReportPredictions:
 
 def test_skill_is_the_mean_over_targets_whatever_their_scales() -> None:
     found = predictions(["x", "x", "y", "y"], [1, 3, 1000, 3000], [1, 2, 1000, 2000])
-    # x: errors 0 and 1 for 1 and 1 of the median; y the same, a thousand times larger.
+    # x: errors 0 and 1, versus 1 and 1 for the median. y: the same, a thousand times larger.
     assert score(found, {"": 0.0, "x": 2.0, "y": 2000.0}) == pytest.approx(0.5)
     perfect = found.answers._replace(prediction=found.answers.truth)
     exact = ReportPredictions(found.ref, found.table, perfect)
@@ -44,7 +44,7 @@ def test_fields_of_a_report_count_before_targets() -> None:
     assert answers is found.answers
     rows = {name: some.tolist() for name, some in field_rows(found, answers).items()}
     assert rows == {"age": [0, 2], "weight": [1]}
-    # age: errors of 0 and 2 beside 2 and 0, weight: 1 beside 2.
+    # age: errors 0 and 2, versus 2 and 0 for the median. weight: 1 versus 2.
     assert score(found, {"": 100.0}) == pytest.approx((0.0 + 0.5) / 2)
 
 

@@ -1,4 +1,4 @@
-"""How rows are split for a race: by time, by cluster, or by a hash."""
+"""Splitting rows for a race by time, by cluster, or by a hash."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ from tests.cases import each
 
 
 def entered(folder: Path, path: str, **more: Any) -> RaceResult:
-    """What a race makes of data before anything is trained."""
+    """Return the result of a dry run, which prepares data but trains nothing."""
     store = Store(folder / "artifacts")
     return run(Config((path,), dry_run=True, **more), store, lambda _: None, lambda _: None)
 
@@ -39,8 +39,8 @@ def rows(folder: Path, **fields: Any) -> str:
             {f"2020-01-{k:02d}": 1 for k in range(1, 21)},
             ("2020-01-14", "2020-01-17", "2020-01-18"),
         ),
-        ("t", {str(k): 1 for k in range(20)}, ("13", "16", "17")),  # as numbers, not as texts
-        # No time is left for calibration between the other two.
+        ("t", {str(k): 1 for k in range(20)}, ("13", "16", "17")),  # sorted as numbers, not text
+        # No value is left for calibration between validation and test.
         ("t", {**{str(k): 1 for k in range(20)}, "14": 6}, ("15", "", "17")),
         ("t", {str(k): 1 for k in range(9)}, "'t' has only 9 different values"),
         ("t", {"0": 1}, "'t' has only 1 different value "),
@@ -52,7 +52,7 @@ def rows(folder: Path, **fields: Any) -> str:
 def test_splits_begin_where_times_say(
     name: str, times: dict[str, int], expected: tuple[str, str, str] | str
 ) -> None:
-    """Or the reason is named."""
+    """Rows are split at these values of the field, or the reason against it is given."""
     split = by_time(name, times)
     if isinstance(expected, str):
         assert split.rule is None and split.refusals[0].startswith(expected)
@@ -134,7 +134,7 @@ def test_rows_of_clusters_are_not_split_by_time(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("column", ["date", "when"])
 def test_a_table_with_dates_is_split_by_them(tmp_path: Path, column: str) -> None:
-    """Dates are known by their values, under whatever name."""
+    """Dates are recognized by their values, whatever the column's name."""
     path = tmp_path / "table.csv"
     lines = [f"2020-{1 + k // 20:02d}-{1 + k % 20:02d},{k},{k % 7}" for k in range(200)]
     path.write_text("\n".join([f"{column},x,y", *lines]) + "\n")
