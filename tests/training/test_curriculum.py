@@ -39,7 +39,7 @@ rows = [{ where = { digits = [3, "4"] } }, { where = { digits = "1..2" }, weight
 
 
 def samples(digits: str = "11223344" * 10) -> EncodedSplit:
-    """A row for each digit, which is also its group ``digits``."""
+    """Return one row per digit. The digit is the length of the text and the group ``digits``."""
     split = fakemodels.samples("digits", ["1" * int(digit) for digit in digits])
     split.groups["digits"] = pa.array(list(digits))
     split.groups["task"] = pa.array(["add"] * len(digits))
@@ -90,8 +90,8 @@ def test_few_rows_that_come_back_have_their_share_of_every_batch(tmp_path: Path)
         rows = sampler.at(0, step)
         assert digits_of(rows, split) == "1" * 7 + "3" * 14
         of_one_pass += [row for row in rows.tolist() if row >= 70]
-    assert {*of_one_pass[:14]} == {*range(70, 79)}  # two batches of 7, of 9 rows
-    scarce = samples("3" * 70 + "1" * 2)  # fewer than their share of a batch
+    assert {*of_one_pass[:14]} == {*range(70, 79)}  # two batches of 7 cover the 9 rows
+    scarce = samples("3" * 70 + "1" * 2)  # fewer rows than their fraction of a batch
     sampler = CurriculumSampler(curriculum(tmp_path, text), scarce, 21, 60)
     assert digits_of(sampler.at(0, 30), scarce) == "1" * 7 + "3" * 14
 
@@ -105,7 +105,7 @@ def test_a_step_is_a_function_of_the_seed_and_the_step(tmp_path: Path) -> None:
 
 
 def test_rows_that_were_seen_are_counted(tmp_path: Path) -> None:
-    split = samples("1112344")  # epochs with a smaller last batch
+    split = samples("1112344")  # the last batch of an epoch is smaller
     sampler = CurriculumSampler(curriculum(tmp_path), split, 3, 12)
     for steps in range(13):
         assert sampler.row_count(steps) == sum(len(sampler.at(0, step)) for step in range(steps))
@@ -196,7 +196,7 @@ def test_a_phase_of_all_rows_is_a_run_over_all_rows_in_another_order(
     assert records(plain, "train")[-1]["tokens"] == records(model, "train")[-1]["tokens"]
 
 
-# --- what cannot be -----------------------------------------------------------------------------
+# --- errors -------------------------------------------------------------------------------------
 
 
 @each(

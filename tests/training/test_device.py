@@ -108,7 +108,7 @@ def test_a_device_that_is_not_there_is_refused(
 
 
 def test_more_ranks_than_gpus_are_refused(says: Says) -> None:
-    """On a CPU any number of processes is accepted."""
+    """On a CPU, any number of processes is accepted."""
     mps = torch.device("mps")
     assert [device_count(devices, mps) for devices in ("1", "all")] == [1, 1]
     assert [device_count(devices, CPU) for devices in ("3", "all")] == [3, 1]
@@ -132,14 +132,14 @@ def test_mps_is_waited_for_and_asked_for_its_memory(monkeypatch: pytest.MonkeyPa
 def test_peak_memory_is_in_bytes_and_does_not_fall() -> None:
     taken = torch.ones(1 << 24)
     now, peak = psutil.Process().memory_info().rss, peak_memory(CPU)
-    assert 0.9 * now < peak < psutil.virtual_memory().total  # systems count in steps
+    assert 0.9 * now < peak < psutil.virtual_memory().total  # the system updates both in steps
     del taken
     assert peak_memory(CPU) >= peak
 
 
 @pytest.mark.integration
 def test_freed_memory_is_kept_for_the_next_step() -> None:
-    """Runs in its own process; C libraries other than glibc ignore it."""
+    """The setting affects a whole process, so this runs in its own. Only glibc supports it."""
     program = """
 import psutil, torch
 from numtok.training.device import tune_malloc
@@ -155,7 +155,7 @@ print(psutil.Process().memory_info().rss - before)
 
 @pytest.fixture
 def rates(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
-    """The results of future measurements; nothing is measured yet, and time stands still."""
+    """Yield a list for results of future measurements. Nothing is measured yet; time is frozen."""
     results: list[float] = []
     monkeypatch.setattr(MatmulRate, "_measured", {})
     monkeypatch.setattr(device, "measured_matmul_rate", lambda *_: results.pop(0))
@@ -181,7 +181,7 @@ def test_what_training_reached_the_device_can_do(rates: list[float]) -> None:
     rate = MatmulRate(CPU, bfloat16=False)
     assert (rate.share(25e9), rate.per_second) == (1.0, 25e9)
     assert rate.share(5e9) == 0.2
-    assert MatmulRate(CPU, bfloat16=False).per_second == 20e9  # not 25e9, of another run
+    assert MatmulRate(CPU, bfloat16=False).per_second == 20e9  # 25e9 was another run's speed
 
 
 def test_looks_at_the_rate_take_little_of_a_run(

@@ -1,4 +1,4 @@
-"""The fraction of exact answers of a model, as training logs it."""
+"""The fraction of exactly correct answers, as logged by training."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -32,7 +32,7 @@ SETTINGS = "digits=1..3,train=40,validation=12,test=1,prompt=short"
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """Lengths of numbers, which are learned quickly, and sums, which are not."""
+    """Yield a store with lengths of numbers, which are learned quickly, and sums, which are not."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NUMTOK_THREADS", "1")
         built = Store(tmp_path_factory.mktemp("exact") / "artifacts")
@@ -53,7 +53,7 @@ def trained(store: Store, data: Artifact, **more: Any) -> train.Result:
 
 
 class Validation(NamedTuple):
-    """The validation split of encoded data, whose answers are compared."""
+    """The codec and the validation split of encoded data."""
 
     codec: Codec
     samples: EncodedSplit
@@ -121,7 +121,7 @@ def test_compare_says_how_many_tokens_a_share_took(store: Store) -> None:
 @pytest.mark.parametrize(
     ("scheme", "more"),
     [
-        ("xval", {}),  # a value is never exact
+        ("xval", {}),  # predicts values, not digits
         ("digits", {"objective": "mlm"}),  # writes no answers
     ],
 )

@@ -39,7 +39,7 @@ AR: dict[str, Any] = {"objective": "ar", "steps": 3, "batch": 8}
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder that contains a small GPT-2."""
+    """Work in a folder that contains a small GPT-2, and return the folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NUMTOK_THREADS", "1")
     pretrained("gpt2", tmp_path / "gpt2")
@@ -91,7 +91,7 @@ def table(model: Model) -> Tensor:
     return model.get_parameter(model.vectors).detach()
 
 
-# --- how it begins -----------------------------------------------------------------------------
+# --- initial weights ---------------------------------------------------------------------------
 
 
 @torch.no_grad()
@@ -237,7 +237,7 @@ def test_what_was_killed_goes_on_to_the_same_bytes(preset: str, here: Path) -> N
 def test_two_ranks_learn_what_one_does(options: dict[str, Any], store: Store) -> None:
     pytest.importorskip("peft")
     data = encoded(store)
-    # Without dropout, whose masks differ between ranks.
+    # No dropout: its masks differ between ranks.
     pretrained("gpt2", Path("plain"), attn_pdrop=0, embd_pdrop=0, resid_pdrop=0)
     for preset in ("hf:plain,tune=lora", "hf:plain"):
         alone = trained(store, data, preset, name="alone")
@@ -269,11 +269,11 @@ def test_the_seed_draws_new_rows_alone(store: Store) -> None:
     assert torch.equal(a[first:], b[first:]) and not torch.equal(a[:first], b[:first])
 
 
-# --- what is refused ---------------------------------------------------------------------------
+# --- number losses and errors ------------------------------------------------------------------
 
 
 def test_native_numbers_train_with_number_losses(store: Store) -> None:
-    """The loss of training is that of numtok.number_loss, for the tokenizer of the model."""
+    """Training uses the same loss as numtok.number_loss with the model's tokenizer."""
     data = encoded(store, "native")
     model = begun(store, data, "hf:gpt2", objective="ar,number-loss=was:0.5").eval()
     codec = read_codec(data)

@@ -41,7 +41,7 @@ GRID = (
     ("numvalue", "numvalue", "numvalue:mlp", "token"),
     ("xval", "classify", "scaled", None),
 )
-#: Depends on the other numbers in the same part of a batch; it is only logged.
+#: This metric depends on which numbers share a part of a batch. It is only logged.
 BY_PARTS = "reconstruction_of_others"
 Figures = list[dict[str, float]]
 
@@ -68,7 +68,7 @@ def examples(
 
 
 def metrics_of(kind: tuple[str, str, str, str | None], ranks: Ranks, how: How) -> Figures:
-    """Train a model; return the means of each step, and validation metrics at the end."""
+    """Train a model, and return the means of each step followed by the validation metrics."""
     scheme, objective, embedder, head = kind
     classes = ("no", "yes") if objective == "classify" else ()
     size = "nano,layers=2,heads=2,width=16,dropout=0"
@@ -183,7 +183,7 @@ def test_every_row_is_dealt_to_one_rank(count: int, seed: int) -> None:
 
 
 def gone(folder: Path) -> bool:
-    """Whether no rank is running."""
+    """Return whether both ranks have ended."""
     return not any(Path(f"/proc/{(folder / rank).read_text()}").exists() for rank in ("0", "1"))
 
 

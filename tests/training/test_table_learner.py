@@ -40,7 +40,7 @@ RECIPE = FittingRecipe(epochs=12, patience=0, batch=16, learning_rate=0.01)
 
 
 def table(rows: int, seed: int = 0) -> tuple[Features, Floats]:
-    """A number, a category, and a target that depends on both."""
+    """Return numbers and a category as features, and a target that depends on both."""
     random = np.random.default_rng(seed)
     numbers, names = random.standard_normal((rows, 2)), random.choice(["a", "b"], rows)
     target = numbers[:, 0] + 3 * (names == "a") + 0.1 * random.standard_normal(rows)
@@ -50,7 +50,7 @@ def table(rows: int, seed: int = 0) -> tuple[Features, Floats]:
 def preparation(
     spec: str = "pointwise", recipe: FittingRecipe = RECIPE, rows: int = 70, **data: Any
 ) -> Preparation:
-    """A small model of that table, before its first epoch."""
+    """Return a small model for that table, before its first epoch."""
     head = HEADS.build(spec)
     assert isinstance(head, ValueHead)
     columns, target = data.get("train") or table(rows)
@@ -100,7 +100,7 @@ def scripted(script: list[float], patience: int) -> Scripted:
     return fitting
 
 
-# --- when it ends ----------------------------------------------------------------------------
+# --- early stopping --------------------------------------------------------------------------
 
 
 UNEVEN = [5.0, 3.0, 4.0, 3.0, 2.9, 3.5, 1.0]
@@ -117,7 +117,7 @@ UNEVEN = [5.0, 3.0, 4.0, 3.0, 2.9, 3.5, 1.0]
 def test_it_ends_when_the_validation_loss_has_not_fallen_for_so_many_epochs(
     script: list[float], patience: int, epochs: int, best: int
 ) -> None:
-    """It then restores the weights of the best epoch."""
+    """Training stops after ``patience`` such epochs and restores the weights of the best epoch."""
     fitting = scripted(script, patience)
     kept = {}
     while not fitting.done:
@@ -247,7 +247,7 @@ def test_the_same_seed_gives_the_same_model_and_another_one_another() -> None:
 def test_a_small_fit_does_not_depend_on_the_number_of_threads() -> None:
     results = []
     for threads in (1, 2):
-        torch.set_num_threads(threads)  # one again after the test
+        torch.set_num_threads(threads)  # the fixture one_thread resets it
         prepared = preparation(recipe=FittingRecipe(epochs=2, batch=16))
         run(prepared.fitting)
         assert torch.get_num_threads() == threads
@@ -255,7 +255,7 @@ def test_a_small_fit_does_not_depend_on_the_number_of_threads() -> None:
     assert results[0] == results[1]
 
 
-# --- rows to look at -----------------------------------------------------------------------------
+# --- validation rows -----------------------------------------------------------------------------
 
 
 @each(

@@ -46,7 +46,7 @@ def test_the_event_file_has_the_figures_of_the_log(tmp_path: Path) -> None:
 
 
 class Draft:
-    """Has only what ``event_file`` reads of a draft."""
+    """A draft with only the attribute that ``event_file`` reads."""
 
     ref = "sums@0123456789abcdef"
 

@@ -260,7 +260,7 @@ def test_what_is_worked_out_again_for_the_gradient_is_the_same_to_the_bit(object
     assert calls[5 * STEPS :] == [0, 1, 2]
 
 
-# --- for a GPU ---------------------------------------------------------------------------------
+# --- pinned memory -----------------------------------------------------------------------------
 
 
 def test_what_a_gpu_learns_is_pinned_by_the_thread_that_prepares_it(
@@ -282,7 +282,7 @@ def test_what_a_gpu_learns_is_pinned_by_the_thread_that_prepares_it(
     assert threads == ["prefetch"] * sum(isinstance(field, Tensor) for field in fields)
 
 
-# --- to stop and to continue -------------------------------------------------------------------
+# --- stopping and resuming ---------------------------------------------------------------------
 
 
 def saved(trained: Trainer, path: Path) -> tuple[dict[str, Tensor], TrainerState]:
@@ -299,7 +299,7 @@ WAYS = [
         Execution(device=CPU, accumulate=2, compiled=True),
         marks=[
             pytest.mark.slow,
-            pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of PyTorch's compiler
+            pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # from PyTorch's compiler
             pytest.mark.skipif(
                 not shutil.which(os.environ.get("CXX", "g++")), reason="no C++ compiler"
             ),
@@ -374,7 +374,7 @@ def test_dropout_is_a_pure_function_of_seed_and_step() -> None:
     assert len({*losses_of(0), *losses_of(1)}) == 6
 
 
-# --- when it fails -----------------------------------------------------------------------------
+# --- failures ----------------------------------------------------------------------------------
 
 
 @each("broken", [math.nan, math.inf])
@@ -394,8 +394,8 @@ def test_a_loss_that_is_not_finite_ends_the_training(broken: float, says: Says) 
 
 
 def test_steps_are_those_of_pytorch_for_every_group() -> None:
-    """Bit for bit, with changing rates, a group with its own rate and decay, and a parameter that
-    has a gradient only in some steps."""
+    """Steps are equal bit for bit, with changing rates, a group with its own rate and decay, and a
+    parameter that has a gradient only in some steps."""
     torch.default_generator.manual_seed(0)
     ours = [nn.Parameter(torch.randn(size)) for size in ((3, 4), (5,), (2, 2))]
     theirs = copy.deepcopy(ours)
