@@ -1,7 +1,7 @@
-"""Rows that belong together: drawn together by every bootstrap, and counted where it is told.
+"""Clusters of rows: every bootstrap draws whole clusters, and outputs report their number.
 
-In the data ``copied`` each test row is there four times, in a cluster of its own; in ``once`` it is
-there once, without one. So whatever is resampled must come out the same, as 12 independent rows.
+In the data ``copied``, each test row occurs four times, and its copies form a cluster. In ``once``,
+it occurs once and has no cluster. Both have 12 independent rows, so all intervals must be equal.
 """
 
 from typing import Any
@@ -50,7 +50,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return Store(tmp_path_factory.mktemp("clusters"))
 
 
-# Each of these is made once, and found afterwards.
+# Each artifact is made once and then reused from the store.
 
 
 def encoded(store: Store, name: str, rows: list[dict[str, Any]], scheme: str = "xval") -> Artifact:
@@ -139,13 +139,13 @@ def answers(truth: Any, prediction: Any, **columns: Any) -> Predictions:
 
 
 def copies(once: Predictions) -> Predictions:
-    """Each of them so many times, in a cluster of its own."""
+    """Return ``COPIES`` copies of each sample; the copies of a sample form a cluster."""
     place = np.repeat(np.arange(len(once.truth)), COPIES)
     return once.take(place)._replace(sample=place)
 
 
 def test_every_metric_of_copies_is_that_of_the_rows_themselves() -> None:
-    """One that does not weigh rows, or is drawn by rows, has another interval."""
+    """A metric that ignored row weights or resampled single rows would have another interval."""
     random = np.random.default_rng(0)
     names = "log_density crps pit log_density_tailed log_interval token_nll log_range"
     columns: dict[str, Any] = {name: random.random(9) for name in names.split()}
@@ -161,7 +161,7 @@ def test_every_metric_of_copies_is_that_of_the_rows_themselves() -> None:
     for once, kind in ((numbers, NumberEvaluation), (labels, LabelEvaluation)):
         metrics = kind.metrics.defaults
         assert not any(metric.missing(once) for metric in metrics)
-        # Adjusted R2 counts the rows, which are others.
+        # Adjusted R2 depends on the number of rows, which differs.
         metrics = [metric for metric in metrics if not isinstance(metric, METRICS["adjusted-r2"])]
         found = figures(metrics, copies(once), resamples=200)
         same(found, figures(metrics, once, resamples=200))
@@ -182,7 +182,6 @@ def test_a_report_of_copies_has_the_intervals_of_the_rows(store: Store, objectiv
 def test_comparisons_draw_clusters_and_say_how_many(store: Store, numtok: Shell) -> None:
     def compared(name: str) -> compare.Comparison:
         refs = tuple(report(store, name, seed=seed).ref for seed in (0, 1))
-        # Not as seeds of one experiment: each for itself.
         return compare.run(compare.Config(refs, metrics=("mse", "r2")), store)
 
     once, copied = compared("once"), compared("copied")
@@ -213,7 +212,7 @@ def test_paired_differences_of_copies_are_those_of_the_rows(store: Store) -> Non
 
 
 def test_reports_of_other_clusters_are_not_paired(store: Store, says: Says) -> None:
-    """The same rows and truths, once with clusters and once without."""
+    """The rows and true values are equal, but only one report has clusters."""
     rows = [row(f"train-{k}", 7 * k % 50, "train") for k in range(40)]
     rows += [row(f"{k:02d}-0", 11 * k % 47, "test", cluster=k // 2) for k in range(ROWS)]
     halves = encoded(store, "halves", rows)

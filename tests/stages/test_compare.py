@@ -1,4 +1,4 @@
-"""``numtok compare``: experiments, seeds, paired differences, gates, and how they are printed."""
+"""``numtok compare``: experiments, seeds, paired differences, requirements and output."""
 
 import json
 import math
@@ -46,7 +46,7 @@ def compared(store: Store, *fakes: Fake, **options: object) -> Comparison:
 
 
 def published(numtok: Shell, store: Store, table: str, *fakes: Fake) -> Any:
-    """What ``--json`` has of a printed table."""
+    """Return the comparison with a published table, as ``--json`` prints it."""
     refs = [make(store, fake, f"of-{index}").ref for index, fake in enumerate(fakes)]
     return json.loads(numtok("compare", *refs, "--json", "--against", table).out)["published"]
 
@@ -68,7 +68,7 @@ def test_reports_that_differ_in_the_seed_are_one_experiment(store: Store) -> Non
 
 
 def test_seeds_that_answer_alike_have_the_interval_of_one() -> None:
-    """It is over the samples, which baselines and single seeds have too."""
+    """Intervals are over samples, so they are comparable with those of baselines."""
     truth = np.arange(80.0)
     answers = Predictions.of(truth, truth + np.random.default_rng(0).normal(0, 9, 80))
     metrics = [METRICS.build(name) for name in ("r2", "mae")]
@@ -279,7 +279,7 @@ def test_a_clear_difference_is_significant(store: Store) -> None:
 
 def test_equal_predictions_do_not_differ(store: Store) -> None:
     part = compared(store, Fake("p1000"), Fake("xval")).parts[0]
-    assert part.reference == "p1000"  # the first of the best
+    assert part.reference == "p1000"  # the first of equally good ones
     for standing in part.standings["xval"].values():
         apart = there(standing.difference)
         assert (apart.value, apart.low, apart.high, apart.significant) == (0, 0, 0, False)
@@ -362,7 +362,7 @@ def test_a_baseline_is_told_once_where_the_reports_agree(store: Store) -> None:
     found = compared(store, Fake("p1000"), Fake("p1000", settings={"steps": 5}), Fake("p10"))
     told = [("quantization", ["p1000"]), ("quantization", ["p10"]), ("mean", [])]
     assert [(baseline.name, baseline.schemes) for baseline in found.parts[0].baselines] == told
-    # Though one report has more metrics.
+    # Baselines also agree if one report has more metrics.
     more = Fake("xvals", metrics=(*METRIC_NAMES, "rmse"))
     found = compared(store, Fake("p1000"), more)
     told = [("quantization", []), ("mean", [])]
@@ -376,7 +376,7 @@ def test_a_baseline_is_told_once_where_the_reports_agree(store: Store) -> None:
 def test_a_note_says_when_no_model_beats_the_best_baseline(
     store: Store, better: tuple[Any, Any], noted: bool
 ) -> None:
-    """If all reports name one (``none`` stands for a report that does not)."""
+    """The note requires a best baseline in every report; ``none`` stands for a report without."""
     apart, fakes = Figure(1.0, 0.5, 1.5, 200), []
     for scheme, side in zip(("p1000", "p10"), better, strict=True):
         best = BestBaseline(name="tfidf", metric="mae", value=2.0, difference=apart, better=side)
@@ -388,7 +388,7 @@ def test_a_note_says_when_no_model_beats_the_best_baseline(
 def test_baselines_of_one_scheme_that_do_not_agree_go_by_the_experiments(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As where a scheme keeps values normalised in two ways."""
+    """For example, one scheme with two normalizations has two quantization baselines."""
     plain, logs = Fake("p10"), Fake("p10", settings={"normalize": "signed-log"})
     figures = Fake._figures
 
@@ -447,7 +447,7 @@ def test_reports_of_numbers_and_of_answers_do_not_compare(store: Store, says: Sa
             run(Config((first.ref, second.ref)), store)
 
 
-# --- what is refused ---------------------------------------------------------------------------
+# --- errors ------------------------------------------------------------------------------------
 
 
 def test_reports_that_do_not_compare_are_refused(store: Store, says: Says) -> None:
@@ -593,7 +593,7 @@ def test_a_failed_requirement_names_each_report(numtok: Shell, store: Store, say
 
 @pytest.fixture(scope="module")
 def handful(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[str]]:
-    """A store with some reports, and their references; not to be written to."""
+    """Return the path of a store with some reports, not to be modified, and their REFs."""
     store = Store(tmp_path_factory.mktemp("handful") / "artifacts")
     fakes = [Fake("p1000", seed, noise=5) for seed in (0, 1, 2)]
     fakes += [Fake("xval", noise=0.1), Fake("fp15", noise=7, invalid=3), Fake("p10", noise=40)]
@@ -640,7 +640,7 @@ def test_the_table_says_what_a_reader_needs(numtok: Shell, handful: tuple[str, l
 
 
 def test_heads_of_a_data_set_stand_beside_their_cells_alone(numtok: Shell, store: Store) -> None:
-    """In tables whose rows are data sets, a column is for the heads of its kind."""
+    """If the rows of a published table are data sets, each column matches one kind of head."""
     data = f"uci-airfoil@{'0' * 16}"
     heads = "mdn:10", "decoder:ud,exponent=1", "decoder:udder", "pointwise"
     fakes = [Fake(head, data=data, of_texts=False) for head in heads]
@@ -665,7 +665,7 @@ def test_a_column_is_of_a_target_and_distribution(numtok: Shell, store: Store, s
 
 
 def test_objectives_that_mask_otherwise_are_named(numtok: Shell, store: Store) -> None:
-    """And one that differs in what the paper does not state is not."""
+    """Differences in settings that the paper does not state are not listed."""
     objectives = "mlm:targets", "mlm", "mlm:tokens", "mlm:tokens,rate=0.15", "ar"
     fakes = [
         Fake("xval", split="test", target="a", settings={"objective": one, "normalize": "scale"})
@@ -681,13 +681,14 @@ def test_objectives_that_mask_otherwise_are_named(numtok: Shell, store: Store) -
     [
         (Fake(split="ood-a1", target="a", off_grammar=3), 0.015, "(1.5% invalid)"),
         (Fake(split="ood-a1", target="a", off_grammar=0), 0.0, "(0% invalid)"),
-        (Fake(split="ood-a1", target="a", invalid=4), 0.02, "(2% invalid)"),  # decoded freely
+        (Fake(split="ood-a1", target="a", invalid=4), 0.02, "(2% invalid)"),  # unconstrained
     ],
 )
 def test_a_printed_share_of_invalid_answers_stands_beside_that_of_a_model_left_to_itself(
     numtok: Shell, store: Store, fake: Fake, share: float, told: str
 ) -> None:
-    """Under constrained decoding none is invalid; what would be without it is in the report."""
+    """With constrained decoding, no answer is invalid. The report has the fraction that would be
+    invalid without it."""
     [cell] = published(numtok, store, "xval/table5", replace(fake, scheme="p10"))["cells"]
     assert (cell["cell"]["invalid"], cell["invalid"]) == ("0.01", pytest.approx(share))
     _, out, _ = numtok("compare", "of-0", "--against", "xval/table5")
@@ -700,7 +701,7 @@ def test_a_table_without_invalid_answers_gets_none(numtok: Shell, store: Store) 
 
 
 def test_a_column_of_one_task_is_found_by_the_name_of_the_data(numtok: Shell, store: Store) -> None:
-    """GPT writes digits there, and what began with another model has rows of its own."""
+    """In this table, GPT uses digits, and pre-trained models have their own rows."""
     data = f"comparison-digits@{'0' * 16}"
     began = {"init.objective": "ar"}
     fakes = [Fake("digits", data=data), Fake("digits", data=data, settings=began)]
@@ -722,7 +723,7 @@ def test_a_trunk_with_a_row_of_its_own_is_found_by_its_preset(numtok: Shell, sto
 
 
 def test_settings_are_compared_with_those_of_the_paper(numtok: Shell, store: Store) -> None:
-    """And columns of whole reports stand beside them where each has its own metric."""
+    """If the columns of a table are metrics, each report gets a value in every column."""
     plain = {"objective": "ar", "preset": "gpt2"}
     passes = {"objective": "numvalue", "preset": "gpt2"}
     fakes = [
@@ -756,7 +757,7 @@ def test_other_training_data_is_another_experiment(numtok: Shell, store: Store) 
         for training_data in (own, small, large)
         for seed in (0, 1)
     ]
-    fakes.append(Fake(data=own, seed=2))  # an older report, which does not say
+    fakes.append(Fake(data=own, seed=2))  # an older report, without training data
     refs = [make(store, fake, f"of-{index}").ref for index, fake in enumerate(fakes)]
     _, out, _ = numtok("compare", *refs, "--json")
     experiments = json.loads(out)["experiments"]

@@ -1,4 +1,4 @@
-"""``numtok train --devices N`` and under torchrun: as one process, and what becomes of it."""
+"""``numtok train --devices N`` and torchrun: the same results as one process, and clean exits."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def numtok(
     folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Shell:
-    """numtok in this process; what ranks print is captured, too."""
+    """Return a shell that runs numtok in this process and also captures the output of ranks."""
     monkeypatch.chdir(folder)
     monkeypatch.setenv("NUMTOK_THREADS", "1")
     return Shell(capfd, monkeypatch)
@@ -67,7 +67,7 @@ def begun(
 
 
 def trained(folder: Path, *options: str, **how: Any) -> Ran:
-    """By a process of its own."""
+    """Train in a separate process."""
     with begun(folder, *options, **how) as process:
         out, err = process.communicate(timeout=300)
         return Ran(process.returncode, out, err)
@@ -90,7 +90,7 @@ def until_checkpoint(folder: Path, process: "subprocess.Popen[str]") -> None:
 
 
 def gone(processes: list[psutil.Process]) -> bool:
-    """Whether they have ended within 20 seconds."""
+    """Return whether the processes end within 20 seconds."""
     return not psutil.wait_procs(processes, timeout=20)[1]
 
 
@@ -144,9 +144,9 @@ def test_what_was_stopped_goes_on_with_another_number(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_a_run_that_is_killed_thirty_times_is_the_same_curve(folder: Path) -> None:
-    """Killed are the command or a rank, at any moment; each time other ranks go on."""
+    """The command or a rank is killed at random times. Each rerun has a random number of ranks."""
     steps, random = 600, np.random.default_rng(0)
-    # Slowly: at the usual rate rounding alone is more than 1e-4 after some hundred steps.
+    # At the default rate, rounding errors alone exceed 1e-4 after a few hundred steps.
     how = ("--steps", str(steps), "--lr", "1e-4")
     options = (*how, "--checkpoint-every", "1", "--name", "killed")
     drafts, done = folder / "artifacts/model/killed", 0
@@ -180,11 +180,11 @@ def test_a_run_that_is_killed_thirty_times_is_the_same_curve(folder: Path) -> No
 
 
 def last_checkpoint(drafts: Path) -> int:
-    """The step of the newest; 0 where there is none."""
+    """Return the step of the newest checkpoint, or 0 if there is none."""
     while True:
         try:
             found = list(drafts.glob(".draft-*/checkpoint-*.safetensors"))
-        except FileNotFoundError:  # who goes on has just renamed the draft
+        except FileNotFoundError:  # the resuming process has just renamed the draft
             continue
         return max((int(one.stem.partition("-")[2]) for one in found), default=0)
 

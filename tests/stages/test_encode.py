@@ -1,4 +1,4 @@
-"""Encoding real and made data: nothing is lost, and the result depends on the input alone."""
+"""Encoding real and synthetic data: nothing is lost, and the result depends only on the input."""
 
 import gzip
 import hashlib
@@ -57,10 +57,10 @@ ERA5 = ROOT.parent / "shared/data/text/era5-uk-2019-03.jsonl"
 SAMPLE = ROOT / "numtok/data/sample/era5-uk.jsonl"
 LITERAL = ("bpe", "digits", "digits:3,reverse=yes", "numerologic", "numerologic:answer", "numvalue")
 SCHEMES = ("b1999", "fp15", "hamming", "nd", "p10", "p1000", "ud", "xval", *LITERAL)
-ROUNDING = ("b1999", "fp15", "p10", "p1000")  # to three digits
-UNIT = {"hamming": 0.5 / 256, "nd": 0.5e-4}  # the largest error, of the range of all numbers
+ROUNDING = ("b1999", "fp15", "p10", "p1000")  # these round to three digits
+UNIT = {"hamming": 0.5 / 256, "nd": 0.5e-4}  # largest error, as a fraction of the range
 
-#: What a number is, said again and apart from numtok: enough for the texts of these tests.
+#: Finds numbers independently of numtok's scanner. It suffices for the texts of these tests.
 NUMBER = re.compile("(?<![A-Za-z0-9_])[-+\u2212]?[0-9]+(?:\\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 
 
@@ -90,7 +90,7 @@ def rows(artifact: Artifact, name: str = "train") -> list[dict[str, Any]]:
 
 
 def arrays(artifact: Artifact) -> Iterator[dict[str, NDArray[Any]]]:
-    """The lists of every row as arrays: for real data much faster than ``rows``."""
+    """Yield the lists of every row as arrays. This is much faster than ``rows`` for real data."""
     columns = {}
     for name, column in zip(table(artifact).column_names, table(artifact).columns, strict=True):
         if pa.types.is_list(column.type):
@@ -111,7 +111,7 @@ def codec_of(artifact: Artifact) -> Codec:
 
 
 def decoded(codec: Codec, row: Mapping[str, Any]) -> str:
-    """A row's text from its tokens (and channel) alone."""
+    """Decode a row's text from its tokens and, if present, its channel."""
     return codec.decode(
         np.asarray(row["tokens"], np.uint32),
         np.asarray(row["number_start"], np.int32),
@@ -121,9 +121,9 @@ def decoded(codec: Codec, row: Mapping[str, Any]) -> str:
 
 
 def rounded(literal: str, digits: int) -> float:
-    """Half to even on the digits of the literal as written, by Python's decimal arithmetic."""
+    """Round the decimal value of a literal half to even, with Python's decimal arithmetic."""
     exact = Decimal(literal.replace("\u2212", "-"))
-    return float(Context(prec=digits, rounding=ROUND_HALF_EVEN).plus(exact)) + 0.0  # no -0
+    return float(Context(prec=digits, rounding=ROUND_HALF_EVEN).plus(exact)) + 0.0  # avoids -0.0
 
 
 def values_of(literals: Sequence[str]) -> NDArray[np.float64]:
@@ -132,13 +132,13 @@ def values_of(literals: Sequence[str]) -> NDArray[np.float64]:
 
 @cache
 def apart(text: str) -> tuple[list[str], list[str], NDArray[np.float64]]:
-    """What is between the numbers of a text, their literals and their values."""
+    """Return the text between the numbers of a text, their literals and their values."""
     literals = NUMBER.findall(text)
     return NUMBER.split(text), literals, values_of(literals)
 
 
 def assert_nothing_is_lost(artifact: Artifact, originals: list[str], scheme: str) -> list[str]:
-    """Compare every row with its original text; the literals of all numbers."""
+    """Compare every row with its original text, and return the literals of all numbers."""
     codec = codec_of(artifact)
     literals: list[str] = []
     factor = codec.normalizer.constants.get("factor", 1.0)
@@ -258,7 +258,7 @@ def test_the_file_of_lost_numbers_is_printed(tmp_path: Path, numtok: Shell) -> N
         assert ran.err.count("listed in clipped/clipped-*.parquet") == told
 
 
-# --- shards that others read -------------------------------------------------------------------
+# --- shards in other libraries -----------------------------------------------------------------
 
 P1000 = ("encode", "--scheme", "p1000")
 FULL: list[dict[str, Any]] = [
@@ -354,7 +354,7 @@ def as_jsonl(rows: list[dict[str, Any]]) -> bytes:
 
 
 def gz(path: Path, *cuts: int) -> Path:
-    """Packed in as many members as are cut off."""
+    """Write a gzip file with one member per section of the data between the cuts."""
     data = as_jsonl(FULL)
     parts = [data[begin:end] for begin, end in pairwise((0, *cuts, len(data)))]
     path.with_suffix(".jsonl.gz").write_bytes(b"".join(map(gzip.compress, parts)))
@@ -492,7 +492,7 @@ def test_a_split_of_the_rule_without_rows_is_noted(tmp_path: Path, says: Says) -
     for split, *parts in (
         ("by=year,test=2021",),
         ("by=yaer,test=2021", "'test'", "'yaer'"),
-        ("by=yaer,test=2021", "'test'", "'yaer'"),  # the existing artifact
+        ("by=yaer,test=2021", "'test'", "'yaer'"),  # the artifact now exists
         ("by=year,test=2021,validation=2031", "'validation'", "'year'"),
         ("test=0.0001", "'test'", "fraction"),
     ):
@@ -576,7 +576,7 @@ def test_a_scheme_without_settings_is_sized_to_the_numbers_of_all_splits(tmp_pat
 
 
 def clipped_and_rejected(tmp_path: Path, **options: Any) -> Artifact:
-    """Forty rows of two splits, a number of each out of range, and a row that cannot be read."""
+    """Encode 40 rows of two splits, each with a number out of range, and one invalid row."""
     splits = [("train", "test")[index % 4 == 0] for index in range(40)]
     made = [{"id": n, "text": f"{n} and 1e40", "split": one} for n, one in enumerate(splits)]
     path = write(tmp_path / "a.jsonl", [*made, {"text": 5}])
@@ -596,7 +596,7 @@ def test_clipped_and_rejected_rows_leave_one_data_set(tmp_path: Path, datasets: 
     cache = {"cache_dir": str(tmp_path / "cache")}
     loaded = datasets.load_dataset("parquet", data_files=every, split="train", **cache)
     assert sorted(loaded["id"]) == ids
-    # The folder itself, too: it names the splits.
+    # Loaded as a folder, the artifact keeps its splits.
     folder = datasets.load_dataset(str(artifact.path), **cache)
     assert {name: len(part) for name, part in folder.items()} == {"train": 30, "test": 10}
     duckdb = pytest.importorskip("duckdb")
@@ -680,13 +680,13 @@ def test_a_group_that_comes_late_has_its_column_in_every_shard(tmp_path: Path) -
     b = packed(tmp_path, "b", {"text": "2", "group": {"y": 2, "x": "k", "z": None}})
     c = write(tmp_path / "c.jsonl", [{"id": "c", "text": "3", "group": {"w": True}}])
     store = Store(tmp_path / "store")
-    # The text sample ends with the first unit, so that the others' groups are not seen in it.
+    # The text sample ends with the first unit, so it does not contain the groups of the others.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("numtok.encoding.fit_codec.SAMPLE", 1)
         artifact = encode(store, a, b, c)
     whole = encode(Store(tmp_path / "other"), a, b, c)
     assert artifact.manifest.content == whole.manifest.content
-    for path in shards(artifact):  # no row has a value of z
+    for path in shards(artifact):  # no row has a value for z
         names = pq.read_schema(path).names
         groups = [name for name in names if name.startswith("group_")]
         assert groups == ["group_w", "group_x", "group_y"]
@@ -726,7 +726,7 @@ def test_floors_of_rows_stand_beside_their_targets_whatever_the_format(tmp_path:
                              ("text", "targets", "floors")}), made)  # fmt: skip
     other = encode(store, made)
     for row, same in zip(rows(plain), rows(other), strict=True):
-        assert repr(row | {"id": ""}) == repr(same | {"id": ""})  # NaN equals nothing
+        assert repr(row | {"id": ""}) == repr(same | {"id": ""})  # because NaN != NaN
 
 
 def test_a_floor_that_comes_late_has_its_column_in_every_shard(tmp_path: Path) -> None:
@@ -773,7 +773,7 @@ CHANNELS = {
 
 
 def test_a_normalisation_is_fitted_on_train_and_undone(tmp_path: Path) -> None:
-    # What the fit may look at is between -100 and 0.
+    # The train split, on which the scaling is fitted, has values from -100 to 0.
     made = [{"text": "0 -100"}, {"text": "0"}, {"text": "-1e6 3e6", "split": "test"}]
     path, other = write(tmp_path / "a.jsonl", made), texts(tmp_path / "b.jsonl", "0 5 -100")
     for normalize, channel in CHANNELS.items():
@@ -787,7 +787,7 @@ def test_a_normalisation_is_fitted_on_train_and_undone(tmp_path: Path) -> None:
 
 
 def test_answers_are_scaled_by_their_own_factor(tmp_path: Path) -> None:
-    """Fitted on the train split alone; numbers in rows without an answer count as operands."""
+    """Both factors are fitted on the train split. Rows without an answer have only operands."""
     made: list[dict[str, object]] = [
         {"text": "40*50=2000", "answer_start": 6},
         {"text": "x 20"},
@@ -858,7 +858,7 @@ def test_the_numeral_policy_is_a_setting(tmp_path: Path) -> None:
 
 
 def packed(folder: Path, name: str, *rows: dict[str, Any]) -> Path:
-    """A file of gzip, which is a unit of its own."""
+    """Write rows to a gzip file, which is always a single unit."""
     path = folder / f"{name}.jsonl.gz"
     path.write_bytes(gzip.compress(as_jsonl([{"id": name} | row for row in rows])))
     return path
@@ -999,7 +999,7 @@ def test_show_prints_the_command_that_makes_it_again(
     assert numtok(*P1000, "made.jsonl").code == 0
     first = numtok("encode", *options, "it's here.jsonl", "train=made.jsonl")
     assert first.code == 0, first.err
-    if options[0] == "--reuse-encoding":  # by now the name alone stands for two
+    if options[0] == "--reuse-encoding":  # the name alone is now ambiguous
         assert numtok(*P1000, "made.jsonl", "--numbers", "xval").code == 0
     shown = json.loads(numtok("show", first.out.strip(), "--json").out)
     command = shlex.join(shown["manifest"]["command"])
@@ -1011,7 +1011,7 @@ def test_show_prints_the_command_that_makes_it_again(
     assert numtok(*arguments).out == first.out
 
 
-# --- where the input is cut into units and blocks ----------------------------------------------
+# --- cutting the input into units and blocks ---------------------------------------------------
 
 LINES = st.sampled_from(
     [
@@ -1027,7 +1027,7 @@ LINES = st.sampled_from(
 
 
 def is_row(line: bytes) -> bool:
-    """Whether a line is a row, by Python's own reader."""
+    """Return whether a line is a valid row, according to Python's own JSON parser."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len(dict(pairs)) < len(pairs):
@@ -1151,7 +1151,7 @@ def test_parquet_rows_ignore_cuts(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def peak_of(command: list[str]) -> int:
-    """Bytes of the largest proportional set size that a command and its children reached."""
+    """Return the peak proportional set size of a command and its children, in bytes."""
     psutil = pytest.importorskip("psutil")
     peak = 0
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as running:
@@ -1161,7 +1161,7 @@ def peak_of(command: list[str]) -> int:
                 family = [parent, *parent.children(recursive=True)]
                 peak = max(peak, sum(one.memory_full_info().pss for one in family))
             except psutil.Error:
-                pass  # one of them ended meanwhile
+                pass  # a process ended meanwhile
             time.sleep(0.02)
         assert running.stderr is not None
         assert running.returncode == 0, running.stderr.read().decode()

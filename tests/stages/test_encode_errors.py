@@ -1,4 +1,4 @@
-"""What a user can do wrong with ``encode``: the line that is printed, and the exit code."""
+"""User errors of ``numtok encode``: messages and exit codes."""
 
 import base64
 import gzip
@@ -48,7 +48,7 @@ def put(content: bytes, name: str = "a.jsonl") -> str:
 
 
 def rejected(place: Path = Path("artifacts")) -> list[dict[str, Any]]:
-    """What the one artifact keeps of the rows that it has left out."""
+    """Return the records of the rows that the only artifact has left out."""
     (path,) = place.glob("encoded/*/*/rejected/rejected-*.jsonl")
     return [json.loads(line) for line in path.read_text().splitlines()]
 
@@ -58,7 +58,7 @@ def row(fields: str, text: str = "a") -> bytes:
 
 
 def of_x(spans: str, text: str = "a 1") -> bytes:
-    """A row whose target is x."""
+    """Return a row with the target x."""
     return row(f'"targets": {{"x": {spans}}}', text)
 
 
@@ -68,7 +68,7 @@ def floors(floors: str) -> bytes:
 
 # --- lines -------------------------------------------------------------------------------------
 
-#: A line, and some of what is said of it.
+#: Invalid lines, each with parts of its error message.
 LINES: dict[str, tuple[bytes, *tuple[str, ...]]] = {
     "not JSON": (b"text = 5", "(byte 4)", "one JSON object"),
     "cut short": (b'{"text": "row', "on one line", "jq -c ."),
@@ -190,7 +190,7 @@ def test_a_bad_row_is_named_with_its_file_and_line(numtok: Shell, says: Says) ->
         ("good.jsonl --text-field body", "good.jsonl:1: ", "'body'", "--text-field"),
         ("pretty.jsonl", "pretty.jsonl:1: ", "jq -c ."),
         ("data", "data/b.jsonl:3: ", "'text'"),
-        # A worker fails with the same line as the parent.
+        # A worker reports the same error as the parent process.
         ("b.jsonl.gz a.jsonl.gz --workers 2", "a.jsonl.gz:2: ", "'x' [0, 1]",
          "`numtok explain`"),
     ):  # fmt: skip
@@ -302,7 +302,7 @@ def invalid_utf8(*values: bytes) -> "pa.Array[Any]":
     return pa.array(values, pa.binary()).view(pa.string())
 
 
-#: Columns of three rows, what is kept of the second, and some of what is said of it.
+#: Columns of three rows, the recorded content of the second, and parts of its error message.
 BAD_ROWS: tuple[tuple[dict[str, Any], str | None, *tuple[str, ...]], ...] = (
     ({"text": ["a 1", None, "b"], "id": [7, 8, 9]}, '{"text":null,"id":8}', "'text'", "null"),
     (
@@ -368,7 +368,7 @@ def append(path: Path) -> None:
 
 
 def overwrite(path: Path) -> None:
-    """Other bytes, no more and no fewer."""
+    """Change bytes of a file, but not its size."""
     data = path.read_bytes()
     path.write_bytes(data[:-4] + bytes(255 - byte for byte in data[-4:]))
 
@@ -431,7 +431,7 @@ def test_other_bytes_are_noticed_even_if_the_clock_stands_still(
 
     monkeypatch.setattr(stage, "plan", plan)
     assert len(before) == len(after)
-    if "gz" in name:  # CRC-32 would not tell them apart: each contains its own
+    if "gz" in name:  # each contains its own CRC-32, so theirs are equal
         assert zlib.crc32(before) == zlib.crc32(after)
     says.refused(encode(numtok, name), 3, f"{name} {CHANGED}")
 
@@ -552,7 +552,7 @@ SETTINGS: tuple[tuple[list[str], int, *tuple[str, ...]], ...] = (
     ([*_P10, "--max-line", "9999999999"], 2, "--max-line must be from 1 to 1,073,741,824"),
     ([*_P10, "--name", "My Data"], 2, "--name must be lower-case", "'My Data'"),
     ([*_P10, "--text-field", "label"], 2, "--text-field 'label'", "another meaning"),
-    # Ids may repeat, and the line that is named is still the right one.
+    # Repeated ids do not change the line in the message.
     ([*_P10, "--on-overflow", "error"], 3, "good.jsonl:2: number 1 (1e400)", "--on-overflow count"),
     (
         [*_XVAL, "--normalize", "affine", "--numbers", "xval"],
@@ -592,7 +592,7 @@ def test_threads_from_the_environment_and_numbers_to_normalise_are_checked(
 def test_rows_that_are_all_rejected_are_no_data(numtok: Shell, says: Says) -> None:
     put(GOOD, "good.jsonl")
     assert encode(numtok, "good.jsonl").code == 0
-    # The second for its targets alone.
+    # The second input is rejected only because of its targets.
     for rows, told in ((b"1\n2\n\n3\n", "3 rejected"), (of_x("[[0, 1]]", "a"), "1 rejected")):
         put(rows)
         for how in (["--reuse-encoding", "good-p1000"], ["--scheme", "p1000"]):

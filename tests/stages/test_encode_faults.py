@@ -1,6 +1,7 @@
-"""Encode under faults: whatever fails or dies, nothing half-made shows, and a rerun ends the same.
+"""Faults in ``encode``: no incomplete artifact is visible, and a rerun gives the same result.
 
-The tests strike at some operations, each of them at least once; ``just trust faults`` at many more.
+These tests strike at selected operations, at least once per kind of operation. ``just trust
+faults`` strikes at many more.
 """
 
 import gc
@@ -57,7 +58,7 @@ def encode(config: Config, root: Path) -> Artifact:
 
 
 def lines(first: int, rows: int) -> bytes:
-    """Some rows of JSONL, the second malformed, the third with a number that is clipped."""
+    """Return rows of JSONL. The second is malformed, and a number of the third is clipped."""
     made = []
     for row in range(rows):
         text = f"body {row}: x = {-6.02e1 * (row + 1):.3e} km, {row}.5 h, 100 %"
@@ -70,7 +71,7 @@ def lines(first: int, rows: int) -> bytes:
 
 
 def write_inputs(folder: Path) -> tuple[str, ...]:
-    """Three small files, one of each way of reading; units are the first, and the others."""
+    """Write three small files in different formats. The first is a unit, the others another."""
     folder.mkdir()
     (folder / "a.jsonl.gz").write_bytes(gzip.compress(lines(0, 6), mtime=0))
     (folder / "b.jsonl").write_bytes(lines(10, 6))
@@ -81,10 +82,10 @@ def write_inputs(folder: Path) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Scenario:
-    """One way of running encode, as it goes when nothing fails.
+    """A way of running encode, and its result without faults.
 
-    ``before`` is the store that it starts from, ``stdin`` a file to be read as
-    standard input; ``whole`` holds what comes out, ``trace`` the operations.
+    ``before`` is the initial store, and ``stdin`` is a file for standard input. ``whole`` has the
+    files of the artifact, and ``trace`` the file operations.
     """
 
     config: Config
@@ -107,9 +108,10 @@ SCENARIOS = ("from nothing", "continued", "standard input", "made again by force
 
 @pytest.fixture(scope="module")
 def scenarios(tmp_path_factory: pytest.TempPathFactory) -> Scenarios:
-    """Each scenario by its name, run twice undisturbed: to warm up, and to be traced."""
+    """Return a function that makes a scenario by name. Its command runs twice without faults: once
+    to warm up, and once to record the trace."""
     folder = tmp_path_factory.mktemp("scenarios")
-    provenance()  # asked for once a process, and not through the seam
+    provenance()  # cached per process; it does not go through files.system
     inputs = write_inputs(folder / "inputs")
     empty, stdin = folder / "empty", folder / "inputs" / "b.jsonl"
     empty.mkdir()
@@ -145,7 +147,7 @@ def scenarios(tmp_path_factory: pytest.TempPathFactory) -> Scenarios:
 
 
 def begun(config: Config, folder: Path) -> Path:
-    """A store as a killed run leaves it: the fit and the first unit done, of the second a part."""
+    """Return a store as left by a killed run: the fit and one unit are done, another is begun."""
     with installed(Plan("trace")) as faults:
         encode(config, folder / "trial")
     for at in points("eio", faults.trace):
@@ -162,13 +164,13 @@ def begun(config: Config, folder: Path) -> Path:
 
 
 def receipts(root: Path) -> list[Path]:
-    """Those of drafts."""
+    """Return the receipts of drafts."""
     return sorted(root.glob(f"*/*/.draft-*/{RECEIPTS}/[!.]*.json"))
 
 
 def finished(scenario: Scenario, root: Path) -> dict[str, tuple[int, int]]:
-    """What a draft holds of finished units: each receipt that is as it will be in the end, and
-    the files that it lists, with the inode and time that tell whether one was written again."""
+    """Return the files of finished units in a draft: each receipt that is already final, and the
+    files that it lists. Their inodes and times reveal whether a file is written again."""
     found = {}
     for receipt in receipts(root):
         content, draft = receipt.read_bytes(), receipt.parent.parent
@@ -181,7 +183,7 @@ def finished(scenario: Scenario, root: Path) -> dict[str, tuple[int, int]]:
 
 
 def check_nothing_half_made(root: Path) -> None:
-    """Every file that can be seen belongs to an artifact, and every artifact is what it was."""
+    """Check that every visible file belongs to an artifact and every artifact is undamaged."""
     if not root.exists():
         return
     artifacts = Store(root, silent).artifacts()
@@ -193,7 +195,8 @@ def check_nothing_half_made(root: Path) -> None:
 
 
 def check_after_fault(scenario: Scenario, root: Path) -> None:
-    """Nothing half-made is visible; run again, it ends the same and redoes no finished unit."""
+    """Check that nothing incomplete is visible, and that a rerun gives the same result without
+    redoing finished units."""
     check_nothing_half_made(root)
     kept = {} if scenario.config.force else finished(scenario, root)
     artifact = scenario.encode(root)
@@ -225,12 +228,12 @@ def test_the_scenarios_reach_every_part_of_encode(scenarios: Scenarios) -> None:
 # --- operations that fail ----------------------------------------------------------------------
 
 KINDS = ("eio", "enospc", "short", "torn")
-Strike = tuple[str, bool, int]  # the kind of fault, whether it stays, and where
+Strike = tuple[str, bool, int]  # the kind of fault, whether it persists, and where
 
 
 def some_strikes(name: str, scenario: Scenario) -> Iterator[Strike]:
-    """Every kind at some points, and at each operation there is; what stays, in two scenarios: a
-    disk that fails for good differs little by what was asked of it."""
+    """Yield every kind of fault at some points; in the first scenario, EIO at every kind of
+    operation. Persistent faults are similar in all scenarios, so only two have them."""
     first = name == SCENARIOS[0]
     for kind in KINDS:
         for at in sample(kind, scenario.trace, 5 if first else 2, every=first and kind == "eio"):
@@ -259,20 +262,21 @@ def check_strike(scenario: Scenario, root: Path, kind: str, onward: bool, at: in
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_any_operation_may_fail(tmp_path: Path, scenarios: Scenarios, name: str) -> None:
     scenario = scenarios(name)
-    gc.collect()  # descriptors that other tests left are not closed while this one counts
+    gc.collect()  # closes descriptors of other tests, before this one counts descriptors
     for strike in some_strikes(name, scenario):
         with case(strike=strike):
             check_strike(scenario, tmp_path / "{}-{}-{}".format(*strike), *strike)
 
 
-# What only tidies up may fail without a word: closing what was read, removing a lock or a spool.
+# Cleanup may fail silently: closing a file after reading, removing a lock or a spool.
 TIDYING = {"close", "unlink", "rmdir", "scandir", "stat"}
 
 
 def check_problem(
     problem: NumtokError | None, kind: str, operation: str, tidying: set[str] = TIDYING
 ) -> None:
-    """A short read or write is no failure; any other is told in one line, unless in tidying."""
+    """Check that a short read or write is not an error, and that any other fault is reported in one
+    line, except in cleanup."""
     if problem is None:
         assert kind == "short" or operation in tidying, operation
     else:
@@ -281,7 +285,7 @@ def check_problem(
         assert str(problem).isprintable()
 
 
-# --- operations that are the last --------------------------------------------------------------
+# --- processes killed at an operation ----------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -303,10 +307,10 @@ Forks = Callable[[Scenario, dict[str, Path]], dict[str, int]]
 
 @pytest.fixture(scope="module")
 def forks() -> Iterator[Forks]:
-    """The exit codes of encode under each plan in each store, every time in a process of its own.
+    """Yield a function that runs encode once per plan and store, and returns the exit codes.
 
-    The processes are forked from one that has imported numtok and has not used it yet: that takes
-    milliseconds, where a start takes a second.
+    Each run is forked from a process that has imported numtok but not used it. A fork takes
+    milliseconds; a new process would take a second.
     """
     with serving("tests.stages.test_encode_faults") as ask:
 
@@ -320,10 +324,10 @@ def forks() -> Iterator[Forks]:
 
 
 def _serve() -> None:
-    """This file as a program: the other end of ``Forks``."""
+    """Run this file as a program: the server side of ``Forks``."""
     os.fsync = lambda fd: None
     provenance()
-    importlib.import_module("numtok.encoding.text_tokenizers.words")  # imported on the way
+    importlib.import_module("numtok.encoding.text_tokenizers.words")  # otherwise imported later
     for line in sys.stdin:
         job = json.loads(line)
         settings: dict[str, Any] = {
@@ -352,14 +356,14 @@ def _serve() -> None:
 
 # --- other processes ---------------------------------------------------------------------------
 
-# The tests' own numtok, wherever another may be installed.
+# Run this checkout's numtok, even if another one is installed.
 _MAIN = "import sys; sys.path.insert(0, sys.argv.pop(1)); from numtok.cli.main import main; main()"
 NUMTOK = ("-c", _MAIN, str(ROOT))
 
 
 @contextmanager
 def started(*command: str) -> Iterator[subprocess.Popen[str]]:
-    """A program in a session of its own, none of which is left when the block ends."""
+    """Start a program in a new session, and kill all processes of the session after the block."""
     environment = {key: value for key, value in os.environ.items() if key != "NUMTOK_STORE"}
     with subprocess.Popen(
         [sys.executable, *command],
@@ -379,7 +383,7 @@ def started(*command: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def alive(session: int) -> list[Any]:
-    """The processes of a session, but for those that are over and wait to be asked how."""
+    """Return the processes of a session, except zombies."""
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error, ProcessLookupError):
@@ -397,12 +401,12 @@ def check_nobody_is_left(session: int) -> None:
 
 @dataclass(frozen=True)
 class Large:
-    """Four compressed files, so four units: the first is soon done, the others take a while."""
+    """Four compressed files, which are four units. The first is short, and the others are long."""
 
     scenario: Scenario
 
     def command(self, root: Path) -> list[str]:
-        """For ``started``: with two workers."""
+        """Return arguments of ``started`` that encode the files with two workers."""
         chosen = ["--scheme", "xval", "--on-error", "skip", "--workers", "2"]
         return [*NUMTOK, "--store", str(root), "encode", *chosen, *self.scenario.config.inputs]
 
@@ -429,7 +433,7 @@ def wait_for(receipt: str, root: Path, process: subprocess.Popen[str]) -> None:
 
 
 def wait_for_worker(process: subprocess.Popen[str]) -> Any:
-    """A look takes all processes of the machine, so it is not had at every moment."""
+    """Wait until a worker is running, and return it. Each check is slow, so checks are rare."""
     while not (workers := workers_of(process.pid)):
         assert process.poll() is None, process.communicate()
         time.sleep(0.05)
@@ -456,7 +460,7 @@ def test_a_run_that_is_told_to_end_keeps_what_is_finished(
     with started(*large.command(root)) as process:
         if when == STARTS:
             wait_for_worker(process)
-            time.sleep(0.1)  # it is importing
+            time.sleep(0.1)  # the worker is importing modules
         else:
             wait_for("00000.json", root, process)
         if number == signal.SIGINT:  # a terminal sends it to all processes
@@ -468,7 +472,7 @@ def test_a_run_that_is_told_to_end_keeps_what_is_finished(
     code, said = {
         signal.SIGTERM: (143, "numtok: terminated\n"),
         signal.SIGINT: (130, "numtok: interrupted\n"),
-        signal.SIGKILL: (-signal.SIGKILL, err),  # what Python says of semaphores that were left
+        signal.SIGKILL: (-signal.SIGKILL, err),  # Python's warning about leaked semaphores
     }[number]
     assert (process.returncode, out, err) == (code, "", said)
     check_kept(large, root, when)
@@ -511,7 +515,8 @@ WORKER_KINDS = ("eio", "torn", "short", "kill")
 @SLOW
 @pytest.mark.parametrize("kind", WORKER_KINDS)
 def test_any_operation_of_a_worker_may_fail(tmp_path: Path, large: Large, kind: str) -> None:
-    """Of those that every worker comes to: which works on which unit is a matter of chance."""
+    """The faults strike at operations that every worker reaches, because the assignment of units to
+    workers is random."""
     for at in range(1, 40, 2):
         root = tmp_path / str(at)
         command = ["-m", "tests.faults", f"worker:{kind}@{at}", "--", "numtok"]

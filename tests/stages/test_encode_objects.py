@@ -1,4 +1,4 @@
-"""``numtok encode s3://...``: the artifact of the same files on disk, whatever fails on the way."""
+"""``numtok encode s3://...``: the same artifact as from files on disk, even if requests fail."""
 
 import gzip
 import json
@@ -30,7 +30,7 @@ ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".parquet")
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Files ``part-0.jsonl`` and so on, of each kind."""
+    """Return a folder with files ``part-0.jsonl`` and so on, in every format."""
     folder = tmp_path_factory.mktemp("objects") / "data"
     folder.mkdir()
     draw = random.Random(1)
@@ -49,7 +49,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(data: Path) -> Iterator[S3Server]:
-    """With the same files in ``data/``."""
+    """Yield a server that has the same files in ``data/``."""
     with s3_server() as server:
         for path in data.iterdir():
             server.put(f"data/{path.name}", path.read_bytes())
@@ -58,7 +58,7 @@ def server(data: Path) -> Iterator[S3Server]:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Units, and pieces of objects, of which each file has several; no waiting."""
+    """Make each file consist of several units and pieces, and do not wait between attempts."""
     monkeypatch.setattr(units, "UNIT", 4000)
     monkeypatch.setattr(objects, "PIECE", 3000)
     monkeypatch.setattr(files, "PIECE", 3000)
@@ -71,7 +71,7 @@ def encode(numtok: Shell, *arguments: str, store: str = "remote") -> Ran:
 
 
 def made(ran: Ran, store: str = "remote") -> tuple[str, bytes]:
-    """The REF, and the listing of all files with their digests."""
+    """Return the REF that was printed, and the list of all files with their digests."""
     assert (ran.code, ran.err) == (0, "")
     name, _, version = ran.out.strip().partition("@")
     return ran.out, Path(store, "encoded", name, version, "files.jsonl").read_bytes()
@@ -88,7 +88,7 @@ def failed(says: Says, ran: Ran, code: int, *parts: str) -> None:
 
 
 def counted(server: S3Server, work: Callable[[], object]) -> int:
-    """How many requests the work makes."""
+    """Return the number of requests that the work makes."""
     before = server.requests
     work()
     return server.requests - before
@@ -96,7 +96,7 @@ def counted(server: S3Server, work: Callable[[], object]) -> int:
 
 @contextmanager
 def meanwhile(server: S3Server, before: Callable[[dict[str, Any]], Any]) -> Iterator[None]:
-    """Each request comes to this first."""
+    """Call a function before each request within the block."""
     server.before = before
     try:
         yield
@@ -136,10 +136,10 @@ def test_objects_are_encoded_as_files(numtok: Shell, data: Path, server: S3Serve
 def test_one_request_in_ten_may_fail(
     numtok: Shell, data: Path, server: S3Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """botocore and s3fs ask again, and need no help."""
+    """The retries of botocore and s3fs suffice."""
     monkeypatch.setattr(file_systems, "ATTEMPTS", 1)
     monkeypatch.delenv("AWS_MAX_ATTEMPTS")
-    S3FileSystem.clear_instance_cache()  # with the number of attempts
+    S3FileSystem.clear_instance_cache()  # cached instances would keep the number of attempts
     monkeypatch.setattr("botocore.retryhandler.delay_exponential", lambda **_: 0.001)
     with failing(server, "reset", "busy", "cut"):
         ran = encode(numtok, "s3://bucket/data/part-*.jsonl")
@@ -171,12 +171,12 @@ def test_a_server_that_is_gone_is_told_and_the_same_command_goes_on(
     finally:
         server.start()
     again = counted(server, lambda: made(encode(numtok, source)))
-    assert again < count  # of units that are done only the digest is taken
+    assert again < count  # finished units are not read again, except for digests
     assert made(encode(numtok, source)) == local(numtok, data, ".jsonl.gz")
 
 
 def _then(plan: Callable[..., Any], server: S3Server, url: str, new: bytes) -> Callable[..., Any]:
-    """Plans, and puts something else in the place of an object."""
+    """Return a function that plans, and then replaces an object."""
 
     def planned(*arguments: Any) -> Any:
         found = plan(*arguments)
@@ -209,7 +209,7 @@ def test_an_object_that_changes_while_it_is_read_is_refused(
     def change(environ: dict[str, Any]) -> None:
         nonlocal times
         times += environ.get("HTTP_RANGE", "").startswith("bytes=3000-")
-        if times == 2:  # the first time was for the digest
+        if times == 2:  # the first read was for the digest
             server.put("changing.jsonl", (data / "part-1.jsonl").read_bytes())
 
     url = server.put("changing.jsonl", (data / "part-0.jsonl").read_bytes())

@@ -1,4 +1,4 @@
-"""``numtok errors`` and the figure of frequencies: what is wrong in the parts of numbers."""
+"""``numtok diagnose`` and the frequencies figure: errors in the parts of numbers."""
 
 import re
 from pathlib import Path
@@ -25,7 +25,8 @@ NOTHING = Config(("r",))
 
 
 def answers(pairs: Pairs, per_sample: int = 1) -> Predictions:
-    """So many numbers of each (truth, prediction); None for no number, which counts as 0."""
+    """Return this many numbers per (truth, prediction) pair. None means no number was predicted; it
+    counts as 0."""
     rows = [pair for pair, count in pairs.items() for _ in range(count)]
     truths, found = [one for one, _ in rows], [one for _, one in rows]
     return Predictions(
@@ -59,13 +60,13 @@ def shares(found: ReportErrors) -> dict[str, float | None]:
 )
 def test_numbers_are_written_in_parts(literal: str, parts: tuple[str, str, str]) -> None:
     assert NumberParts.of(literal, 3) == parts
-    # Numbers are counted apart from their signs.
+    # Numbers are counted without their signs.
     two = [NumberParts.of("-2", 1), NumberParts.of("2", 1)]
     assert PartShares.of(two).number == {"2E0": 1.0}
 
 
 def test_each_wrong_part_has_a_kind_of_its_own() -> None:
-    # The first are right with three digits.
+    # 1.001 is right to three digits.
     pairs = {"1.001": 4, "2.00": 1, "0.100": 2, "-1.00": 1, "-2.00": 1, None: 1}
     found = of({("1.00", given): count for given, count in pairs.items()})
     assert shares(found) == {
@@ -79,9 +80,9 @@ def test_each_wrong_part_has_a_kind_of_its_own() -> None:
 
 
 def test_shares_of_zero_of_one_digit_and_of_no_errors() -> None:
-    # Zero for another number is wrong in several parts.
+    # Zero instead of another number is wrong in several parts.
     assert shares(of({("1.0", "0"): 1, ("0", "0.0"): 1})) == {"several": 0.5, "right": 0.5}
-    # Of one digit a tenth is not next to one.
+    # With one digit, 0.1 is not a neighbor of 1.
     two = answers({("1", "0.1"): 1, ("9", "10"): 1})
     found = report_errors(Config(("r",), None, 1), "", "", two)
     assert shares(found) == {"right": 0.5, "exponent": 0.5}
@@ -95,7 +96,7 @@ def test_shares_of_zero_of_one_digit_and_of_no_errors() -> None:
     [
         ("0.999", "1.00", "right"),
         ("-1.00", "-0.999", "right"),
-        ("99.94", "99.96", "right"),  # of three digits 999E-1 and 100E0
+        ("99.94", "99.96", "right"),  # with three digits: 999E-1 and 100E0
         ("0.999", "-1.00", "several"),
         ("0.998", "1.00", "several"),
         ("0.999", "1.01", "several"),
@@ -122,7 +123,7 @@ def test_intervals_draw_whole_samples() -> None:
 
 
 def test_parts_drawn_apart_show_as_their_most_common_combination() -> None:
-    # Half of the numbers are 1.00 and half of the exponents E-3, but 0.100 is rare (Figure 4).
+    # Half of the mantissas are 100 and half of the exponents E-3, but 0.100 is rare (Figure 4).
     pairs: Pairs = {("1.00", "0.100"): 45, ("0.234", "0.234"): 25}
     found = of(pairs | {("0.567", "0.567"): 25, ("0.100", "0.100"): 5})
     common = there(found.commonest)
@@ -203,7 +204,7 @@ def test_zeros_have_no_exponent_to_be_combined() -> None:
     found = of({("1.00", "0"): 6, ("0.234", "1.00"): 2, ("0.5", "0.234"): 2})
     zero = found.surplus[0]
     assert (zero.number, zero.predicted, zero.independent) == ("0", 0.6, None)
-    # Half of the others are 100 and half of them E-2, which says nothing of zeros.
+    # Of the nonzero predictions, half have the mantissa 100 and half have the exponent E-2.
     common = there(found.commonest)
     assert common.number == "100E-2"
     assert common.independent == pytest.approx(0.4 * 0.5 * 0.5)
@@ -302,6 +303,6 @@ def test_the_figure_shows_the_most_frequent_first(store: Store) -> None:
     ref = make(store, Fake()).ref
     picture = picture_of(Frequencies(part="exponent", target="answer"), [ref], store)
     assert [panel.y.label for panel in picture.panels] == ["exponent"]
-    for mark in picture.panels[0].marks:  # of the truth and of the predictions
+    for mark in picture.panels[0].marks:  # for the true values and the predictions
         assert float(np.sum(mark.lengths)) == pytest.approx(1)  # type: ignore[union-attr]
     assert len(picture.panels[0].marks) == 2

@@ -1,4 +1,4 @@
-"""``numtok eval --fill answers``: what a model writes, scored as whole answers."""
+"""``numtok eval --fill answers``: generated answers, scored as a whole."""
 
 import json
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ TASKS = "add_Integer+add_Fraction+to_scient_Integer"
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """Some of NUPA."""
+    """Yield a store with some tasks of NUPA."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NUMTOK_THREADS", "1")
         made = Store(tmp_path_factory.mktemp("answers") / "artifacts")
@@ -59,7 +59,7 @@ def test_a_report_says_what_the_model_wrote(store: Store, scheme: str) -> None:
     told = report_of(report)
     assert (told.measures, told.numbers) == ("answers", len(golds))
     exact = there(told.baselines["quantization"]["answer-exact-match"].value)
-    # There are answers of more digits than the others have.
+    # Some answers have more digits than the other schemes keep.
     assert exact == 1 if scheme in ("digits", "bpe") else 0 < exact < 1
     said = nupa.run(nupa.Config((report.ref,), benchmark="nupa"), store)
     assert (said.n, said.rule) == (len(golds), "published")
@@ -77,7 +77,7 @@ def test_values_in_float32_can_say_every_short_answer(store: Store, scheme: str)
 def test_integers_in_answers_stay_integers_if_they_are_no_targets(
     store: Store, tmp_path: Path, scheme: str
 ) -> None:
-    """Otherwise schemes without a notation would have other answers, of further digits."""
+    """Otherwise, schemes that do not encode the notation would add digits to answers."""
     rows = [
         {"id": str(k), "text": f"{k} + 7 = {k + 7} or {k / 2}", "answer_start": len(f"{k} + 7 = ")}
         for k in range(1, 40, 2)
@@ -131,7 +131,7 @@ def test_what_cannot_write_answers_is_one_line(store: Store, tmp_path: Path, say
     for of, rows_of, options, kind, told in cases:
         with case(told), says.raises(kind, *told):
             evaluated(store, of, rows_of, **options)
-    # A report of numbers has a rule of its own.
+    # Reports of numbers have their own scoring rule.
     report = chain.evaluated(store, model.ref, data.ref)
     told = "--rule strict ", f"{report.ref} is one of numbers", "`numtok eval --fill answers`"
     with says.raises(UsageError, *told):
