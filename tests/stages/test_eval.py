@@ -1,4 +1,4 @@
-"""``numtok eval``: what a report says, checked against its predictions and its data."""
+"""``numtok eval``: reports, checked against their predictions and data."""
 
 import json
 import math
@@ -63,7 +63,7 @@ from tests.shell import Ran, Shell
 TINY = "nano,layers=1,width=32,heads=2"
 Cli = Callable[..., Ran]
 SPECS = ("mlm:targets", "mlm", "mlm:tokens", "ar", "ar:answer")
-#: An objective for each scheme in turn; the others among the slow.
+#: Each scheme with one objective. The other combinations are slow tests.
 PAIRS = [
     pytest.param(scheme, objective, marks=[pytest.mark.slow] * (at != turn % len(SPECS)))
     for turn, scheme in enumerate(SCHEMES)
@@ -73,7 +73,7 @@ PAIRS = [
 
 @pytest.fixture(scope="module", autouse=True)
 def one_thread() -> Any:
-    """Such small models are slower with more."""
+    """Use one thread: more threads slow down such small models."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NUMTOK_THREADS", "1")
         yield
@@ -81,7 +81,7 @@ def one_thread() -> Any:
 
 @dataclass(frozen=True)
 class World:
-    """A store with some arithmetic, encoded in several ways, and models of few steps."""
+    """A store of arithmetic data in several encodings, and of models trained for a few steps."""
 
     root: Path
 
@@ -104,8 +104,8 @@ class World:
         return chain.trained(self.store, encoded.ref, **defaults | options)
 
     def by_chance(self, encoded: Artifact, objective: str, *, text: float = 0.0) -> Artifact:
-        """A model that was not trained, with strong opinions that differ from row to row; logits
-        of tokens of the text are ``text`` higher."""
+        """Return an untrained model whose predictions are confident and differ between rows. Logits
+        of text tokens are ``text`` higher."""
         codec = read_codec(encoded)
         settings = ModelSettings.of(
             preset(TINY),
@@ -142,14 +142,14 @@ class World:
         return chain.evaluated(self.store, model.ref, encoded.ref, **options)
 
     def both(self, scheme: str, objective: str | None = None) -> tuple[Artifact, Artifact]:
-        """A model and the data that it was trained on."""
+        """Return a model and its training data."""
         encoded = self.encoded(scheme)
-        # One for models so narrow.
+        # An embedder that supports such a narrow model.
         embedder = EMBEDDERS.checked_at(SCHEMES[scheme].defaults.embedder)
         return self.model(encoded, objective, embedder=embedder), encoded
 
     def copy(self, root: Path, *artifacts: Artifact) -> "World":
-        """Some of the artifacts, in a store of their own."""
+        """Copy some of the artifacts to a new store."""
         copy = World(root)
         for artifact in artifacts:
             place = copy.store.root / artifact.path.relative_to(self.store.root)
@@ -167,13 +167,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 @pytest.fixture
 def cli(numtok: Shell, world: World, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """numtok, on the store of these tests, in one thread."""
+    """Return numtok with the store of these tests and one thread."""
     monkeypatch.setenv("NUMTOK_THREADS", "1")
     return partial(numtok, "--store", str(world.store.root))
 
 
 def written(data: Artifact, split: str = "test") -> list[dict[str, Any]]:
-    """The rows of a data artifact."""
+    """Return the rows of a data artifact."""
     lines: list[dict[str, Any]] = []
     for path in sorted(data.path.glob(f"{split}-*.jsonl")):
         lines += map(json.loads, path.read_text().splitlines())
@@ -189,7 +189,7 @@ def answer(row: dict[str, Any]) -> str:
 def equation(
     name: object, *numbers: str, targets: dict[str, int] | None = None, **more: Any
 ) -> dict[str, Any]:
-    """A row such as "(1 + 2.5) = 3", with targets by the index of the number."""
+    """Return a row such as "(1 + 2.5) = 3". ``targets`` maps names to indices of numbers."""
     text, spans = "(", []
     for index, number in enumerate(numbers):
         text += ["", " + "][index > 0] if index + 1 < len(numbers) else ") = "
@@ -310,7 +310,7 @@ def test_the_version_does_not_depend_on_the_batch(world: World) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which(os.environ.get("CXX", "g++")), reason="no C++ compiler")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PyTorch's compiler
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from PyTorch's compiler
 @pytest.mark.parametrize("objective", ["mlm:targets", "ar"])
 def test_a_compiled_evaluation_is_the_same(cli: Cli, world: World, objective: str) -> None:
     encoded = world.encoded("p1000")
@@ -335,7 +335,7 @@ def test_a_compiled_evaluation_is_the_same(cli: Cli, world: World, objective: st
 @pytest.mark.parametrize(("scheme", "objective"), PAIRS)
 def test_every_scheme_and_objective_is_evaluated(world: World, scheme: str, objective: str) -> None:
     causal = objective.startswith("ar")
-    if scheme == "numvalue":  # which `ar` teaches nothing to write
+    if scheme == "numvalue":  # `ar` does not train it to generate numbers
         objective = re.sub("^ar", "numvalue", objective)
     model, encoded = world.both(scheme, objective)
     constrained = read(world.report(model, encoded, rows=8))
@@ -349,9 +349,9 @@ def test_every_scheme_and_objective_is_evaluated(world: World, scheme: str, obje
     assert free.off_grammar is None
     for report in (constrained, free):
         value = report.metrics["mse"].value
-        # A head that has learnt nothing yet may say what has no square.
+        # The square of an untrained head's prediction may overflow.
         assert scheme in ("base10", "bits") or (value is not None and math.isfinite(value))
-    if SCHEMES.build(scheme).tokens_per_number:  # else numbers have no density
+    if SCHEMES.build(scheme).tokens_per_number:  # otherwise numbers have no density
         assert constrained.metrics["nll"].value is not None
 
 
@@ -430,12 +430,12 @@ def test_what_later_columns_hold_follows_from_the_others(world: World, scheme: s
     train = [float(answer(row)) for row in written(world.data(), "train")]
     for row in found:
         assert row["outside"] == (not min(train) <= row["truth"] <= max(train))
-        assert row["log_density_tailed"] == row["log_density"]  # none of these has ends
+        assert row["log_density_tailed"] == row["log_density"]  # none of these has separate tails
         assert (row["token_nll"] is None) == (scheme == "xval")
         if scheme == "digits":
             assert row["pit"] is None and row["log_interval"] is None
             continue
-        for level in QUANTILES:  # the truth is above a quantile if its probability is above it
+        for level in QUANTILES:  # the true value is above a quantile if its PIT is above the level
             if abs(row["pit"] - level) > 1e-6:
                 assert (row["pit"] > level) == (row["truth"] > row[quantile_column(level)])
         assert row["log_interval"] < 0
@@ -455,12 +455,12 @@ def test_the_range_of_the_train_split_is_that_of_each_target() -> None:
     )
     values, names = np.array([1.0, 3.5, 3.5, 95.0, 95.0]), np.array(["a", "a", "b", "b", "number"])
     found = outside(train, names.astype(object), values)
-    # Of what is no target all numbers count, 1 to 90.
+    # For a number that is not a target, the range is that of all numbers, 1 to 90.
     assert found.tolist() == [False, True, True, True, True]
     assert not outside(train, np.array(["number"] * 2, object), np.array([1.0, 60.0])).any()
 
 
-FEW = "fp15,exponents=-4..1"  # one token a number, and fewer of them
+FEW = "fp15,exponents=-4..1"  # one token per number, and a small vocabulary
 
 
 def test_invalid_predictions_are_null_and_count_as_the_train_mean(world: World) -> None:
@@ -525,7 +525,7 @@ def test_several_targets_have_figures_each(world: World) -> None:
 
 
 def test_intervals_are_of_whole_rows(world: World) -> None:
-    """Numbers of one row are not independent, so rows are drawn again, not numbers."""
+    """Numbers of a row are not independent, so the bootstrap draws rows instead of numbers."""
     targets = {"a": 0, "b": 1, "c": 2}
     rows = [equation(n, str(n), str(n), str(n), targets=targets) for n in range(20)]
     encoded = world.encoded("p1000", world.write("thrice", rows), split="test=0.5")
@@ -587,7 +587,7 @@ def test_a_report_has_every_metric_and_intervals_hold_the_value(world: World) ->
 
 
 def holds(figure: Figure) -> bool:
-    """Whether a figure's interval is around it."""
+    """Return whether an interval contains its value."""
     assert figure.value is not None and figure.low is not None and figure.high is not None
     slack = 1e-9 * abs(figure.value)
     return figure.low - slack <= figure.value <= figure.high + slack
@@ -617,20 +617,20 @@ def test_seeds_share_a_configuration_and_budgets_do_not(world: World) -> None:
 
 
 def test_costs_are_those_of_training(world: World) -> None:
-    """84 rows and batches of 128: one batch is an epoch, 4 steps are 336 rows."""
+    """A batch of up to 128 holds all 84 rows, so 4 steps are 336 rows."""
     model, encoded = world.both("p1000", "mlm:targets")
     costs = read(world.report(model, encoded)).costs
     assert (costs.steps, costs.samples) == (4, 4 * 84)
-    per_row = 3 * 3 + 3  # three numbers of three tokens; what is between and around them
+    per_row = 3 * 3 + 3  # three numbers of three tokens, and the tokens between and around them
     assert costs.tokens_per_number == 3 and costs.tokens == 4 * 84 * per_row
     width = 32
     vocabulary = json.loads((model.path / "model.json").read_bytes())["settings"]["vocabulary"]
-    tables = vocabulary * width + 16 * width  # tokens, learned positions for 12 and a little more
+    tables = vocabulary * width + 16 * width  # embeddings of tokens and of 16 positions
     block = 4 * width * width + 4 * width + 8 * width * width + 5 * width + 2 * 2 * width
     assert costs.embedding_parameters == tables
     assert costs.parameters == tables + block + 2 * width + vocabulary * width
-    # Forward and backward of 84 rows: keys and values of all tokens; of the target's three their
-    # queries, attention and the rest of the block, and the token head.
+    # Forward pass of 84 rows: keys and values of all tokens. Only the target's three tokens need
+    # queries, attention, the rest of the block, and the token head.
     forward = 84 * per_row * 4 * width**2
     forward += 84 * 3 * (20 * width**2 + 4 * per_row * width)
     forward += 84 * 3 * 2 * vocabulary * width
@@ -669,7 +669,7 @@ def test_baselines_stand_beside_the_model(world: World) -> None:
     names = ["quantization", "mean", "median", "nearest", "linear", "boosted", *of_texts]
     assert list(report.baselines) == names
     data = [float(answer(row)) for row in written(world.data())]
-    rounded = [float(f"{number:.2e}") for number in data]  # no tie is among them
+    rounded = [float(f"{number:.2e}") for number in data]  # none of them is a tie
     errors = np.subtract(rounded, data)
     assert value(report.baselines["quantization"], "mse") == pytest.approx(np.mean(errors**2))
     assert value(report.baselines["quantization"], "exact-match,digits=3") == 1
@@ -690,7 +690,7 @@ def test_baselines_stand_beside_the_model(world: World) -> None:
 
 @pytest.mark.parametrize("other_train", [False, True])
 def test_baselines_come_from_the_training_data(world: World, other_train: bool) -> None:
-    """A train split beside the rows that are scored can be those very rows."""
+    """The evaluated data may have a train split, but it could contain the scored rows."""
     model, encoded = world.both("p1000")
     own = read(world.report(model, encoded))
     rows = [row | {"split": "test"} for row in written(world.data())]
@@ -861,7 +861,7 @@ def test_options_that_are_not_possible(numtok: Shell, says: Says) -> None:
 def test_rows_longer_than_the_model_reads_are_refused_or_skipped_if_asked(
     cli: Cli, world: World, objective: str, says: Says
 ) -> None:
-    """An autoregressive model reads one token more, the beginning."""
+    """An autoregressive model reads an additional begin token."""
     model, _ = world.both("xval", objective)
     long = equation("long", *map(str, range(30)), targets={"y": 29}, split="test")
     other = world.like(model, world.write("long", [long]))
@@ -872,7 +872,7 @@ def test_rows_longer_than_the_model_reads_are_refused_or_skipped_if_asked(
     asked = f"split 'test' of {other.ref} has a row of {tokens} tokens"
     told = asked, f"{model.ref} reads at most {reads}.", "larger context in --preset"
     says.refused(cli("eval", model.ref, other.ref), 3, *told)
-    # Nothing would be left.
+    # No rows would be left.
     says.refused(cli("eval", model.ref, other.ref, "--on-error", "skip"), 3, *told)
 
     short = [equation(name, "1", "2", targets={"y": 1}, split="test") for name in "ab"]
@@ -897,7 +897,7 @@ def test_a_split_without_numbers_is_refused(world: World, tmp_path: Path, says: 
     huge = world.like(model, world.write("huge", [row]))
     with says.raises(DataError, "none of the true values is finite", "nothing to score"):
         world.report(model, huge)
-    # ``encode`` writes no split without rows; here the shards are emptied.
+    # ``encode`` never writes a split without rows, so the shards are emptied here.
     copy = world.copy(tmp_path, model, encoded)
     for shard in (copy.store.root / "encoded").rglob("test-*.parquet"):
         pq.write_table(pq.read_table(shard).slice(0, 0), shard, write_page_checksum=True)
@@ -906,7 +906,7 @@ def test_a_split_without_numbers_is_refused(world: World, tmp_path: Path, says: 
 
 
 def test_a_value_head_that_was_never_measured_is_refused(world: World, says: Says) -> None:
-    """The validation split has no number to measure the head's spread on."""
+    """The validation split has no number on which to measure the head's spread."""
     rows = [equation(n, str(n), str(n), targets={"y": 1}) for n in range(9)]
     rows += [equation("t", "1", "2", targets={"y": 1}, split="test")]
     rows += [{"id": "v", "text": "none", "split": "validation"}]

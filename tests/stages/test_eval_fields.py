@@ -1,4 +1,4 @@
-"""Reports by field, of rows without targets, and by target, of rows with several."""
+"""Reports by field, for rows without targets, and by target, for rows with several targets."""
 
 import json
 from pathlib import Path
@@ -27,12 +27,12 @@ from tests.stages import test_train
 one_thread = test_train.one_thread
 
 TINY = "nano,layers=1,width=16,heads=2"
-SMALL = 1.0, 2.0, 3.0, 4.0  # what the target `small` is in training
-STEP = 0.5  # and how far off that its truths are in the split `test`
+SMALL = 1.0, 2.0, 3.0, 4.0  # values of the target `small` in the train split
+STEP = 0.5  # offset of its true values in the test split
 
 
 def row(index: int, split: str) -> str:
-    """Ages of 20 to 59 and weights of 50.5 to 99.5; some of the test split have a height."""
+    """Return a row with an age and a weight; a few rows of the test split also have a height."""
     random = np.random.default_rng([index, split == "test"])
     told = {"age": int(random.integers(20, 60)), "weight": int(random.integers(50, 100)) + 0.5}
     more = {"height": 170 + index} if split == "test" and index < 5 else {}
@@ -40,7 +40,8 @@ def row(index: int, split: str) -> str:
 
 
 def two(index: int, split: str) -> str:
-    """``x 7 small 4.0 large 1070``; a baseline has all of the small ones, and some of the large."""
+    """Return a row such as ``x 7 small 4.0 large 1070``. The baseline ``near`` has predictions for
+    all small numbers and some of the large ones."""
     small = SMALL[index % 4] + (STEP if split == "test" else 0)
     parts = [("x ", str(index)), (" small ", str(small)), (" large ", str(1000 + 10 * index))]
     text, targets = "", {}
@@ -86,7 +87,7 @@ def evaluated(store: Store, **options: Any) -> Artifact:
 
 @pytest.fixture
 def report(of_fields: Artifact, numtok: Shell, monkeypatch: pytest.MonkeyPatch) -> Artifact:
-    """The report with fields, in the folder of which numtok works."""
+    """Return the report with fields, and make the folder of its store the working folder."""
     monkeypatch.chdir(of_fields.path.parents[3])
     return of_fields
 
@@ -137,7 +138,7 @@ def test_predictions_have_their_field_and_its_median(report: Artifact) -> None:
 
 
 def test_what_knows_the_field_alone_has_hardly_any_skill_and_a_better_r2(report: Artifact) -> None:
-    """So R2 over all numbers says little of a model, and field-skill does not."""
+    """R2 over all numbers rewards knowing only the field of a number; field-skill does not."""
     baselines = found(report).baselines
     assert abs(figure(baselines["field"], "field-skill")) < 0.1
     assert figure(baselines["mean"], "field-skill") < -0.5
@@ -234,7 +235,7 @@ def test_each_target_has_its_own_mean_and_baselines(targets: Artifact) -> None:
     small, large = np.array(SMALL) + STEP, 1000 + 10.0 * np.arange(8)
     assert figure(baselines["small"]["mean"], "mse") == pytest.approx(np.mean((small - 2.5) ** 2))
     assert figure(baselines["large"]["mean"], "mse") == pytest.approx(np.mean((large - 1195) ** 2))
-    # The values of the other target are not at hand, though 1000 is the nearest to some.
+    # The nearest value is searched only among values of the same target.
     assert figure(baselines["small"]["nearest"], "mse") == pytest.approx(STEP**2)
     assert figure(baselines["large"]["nearest"], "mse") == 0
     assert figure(baselines["large"]["linear"], "mse") == pytest.approx(0, abs=1e-9)
@@ -245,8 +246,8 @@ def test_each_target_has_its_own_mean_and_baselines(targets: Artifact) -> None:
 
 
 def test_each_target_has_the_deviation_of_its_own_errors(targets: Artifact, says: Says) -> None:
-    """A Gaussian whose deviation is the root mean square error of its target; here of the train
-    split, since there is no other to measure it on."""
+    """The standard deviation of the Gaussian is the root mean square error of its target, here on
+    the train split, because the data have no validation split."""
     learnt = evaluated(Store(Path("artifacts")), split="train", name="learnt")
     errors: dict[str, list[float]] = {"small": [], "large": []}
     for one in chain.predictions_of(learnt):
@@ -285,7 +286,7 @@ def test_reports_compare_target_by_target_with_skill(targets: Artifact, numtok: 
     error = there(found(targets).by_target["small"]["mse"].value)
     assert lines[at + 1].startswith("experiment mean median near linear")
     skill = float(lines[at + 3].split()[3])
-    assert skill == pytest.approx(1 - error, rel=1e-3)  # near is off by 1
+    assert skill == pytest.approx(1 - error, rel=1e-3)  # the error of near is 1
     limits = lines.index("limits, computed from the true values:", start)
     assert lines.index("baselines:", start) < limits < at
     assert [line.split()[0] for line in lines[limits + 1 :][:2]] == ["quantization", "nearest"]
@@ -303,7 +304,8 @@ def test_a_report_shows_the_baselines_of_each_target(targets: Artifact, numtok: 
 def test_a_baseline_that_says_nothing_of_some_numbers_is_scored_on_the_others(
     targets: Artifact, numtok: Shell, says: Says
 ) -> None:
-    """Not as if it had said the mean, and without a skill over it: that is over other numbers."""
+    """Missing predictions are not replaced by the mean. The skill over such a baseline is left out,
+    because it would be over other numbers."""
     made = found(targets)
     small, large = (made.target_baselines[name]["near"] for name in ("small", "large"))
     assert (small["mse"].n, large["mse"].n, made.baselines["near"]["mse"].n) == (8, 6, 14)
@@ -311,7 +313,7 @@ def test_a_baseline_that_says_nothing_of_some_numbers_is_scored_on_the_others(
     assert figure(made.baselines["near"], "mse") == pytest.approx((8 * 1 + 6 * 9) / 14)
     [note] = chain.other_notes(made.notes)
     says(note, "Baseline 'near'", "lacks predictions", "only the other 14")
-    # What is fitted to the large ones has not been given it, and is what it was.
+    # The linear baseline for the large numbers does not use `near`, so it does not change.
     assert figure(made.target_baselines["large"]["linear"], "mse") == pytest.approx(0, abs=1e-9)
     told = numtok("report", "report", "--format", "md").out.splitlines()
     heads = [line.split("|")[6].strip() for line in told if "quantization |" in line]

@@ -1,4 +1,4 @@
-"""Schemes, embedders and heads of all digits: encoded, learnt, evaluated."""
+"""Exact schemes, embedders and heads: encoding, training and evaluation."""
 
 from pathlib import Path
 from typing import Any
@@ -67,5 +67,5 @@ def test_a_number_that_the_scheme_rounds_is_counted(tmp_path: Path) -> None:
     data = encoded(tmp_path, "fone,decimals=2")
     assert data.manifest.counts["inexact"] == 80
     told = configuration(trained(tmp_path, data))
-    assert told["embedder"] == told["head"] == "fone,decimals=2"  # the places of the scheme
+    assert told["embedder"] == told["head"] == "fone,decimals=2"  # the decimals of the scheme
     assert encoded(tmp_path, "xval", normalize="none").manifest.counts["inexact"] == 80

@@ -1,4 +1,4 @@
-"""``explain`` and ``schemes``: what they print, and every way to use them wrongly."""
+"""``numtok explain`` and ``numtok schemes``: output and errors."""
 
 import io
 import json
@@ -18,21 +18,21 @@ from tests.cli.test_store_commands import process
 from tests.messages import Says
 from tests.shell import Shell
 
-#: Table 1 of the xVal paper for -6.02x10^1, which is the literal -60.2.
+#: Tokens of -60.2 and their number: Table 1 of the xVal paper, with -60.2 as -6.02x10^1.
 TABLE_1 = {
     "b1999": ("-602 E-1", 2),
-    "bpe": ("- 6 0 . 2", 5),  # before anything is learnt
-    "dice": ("E1", 1),  # of another paper
+    "bpe": ("- 6 0 . 2", 5),  # not trained
+    "dice": ("E1", 1),  # from another paper
     "digits": ("- 6 0 . 2", 5),
     "fp15": ("-602E-1", 1),
-    "hamming": (" ".join(["-OVERFLOW"] * 8), 8),  # numbers of [0, 1] alone
+    "hamming": (" ".join(["-OVERFLOW"] * 8), 8),  # only numbers in [0, 1]
     "nd": (" ".join(["-OVERFLOW"] * 4), 4),
     "numerologic": ("- { 2 . 1 : 6 0 . 2 }", 11),
     "numgpt": ("E1", 1),
     "numvalue": ("<num> - 6 0 . 2", 6),
     "p10": ("- 6 0 2 E-1", 5),
     "p1000": ("- 602 E-1", 3),
-    "ud": ("- + 0 1 6 0 2 0", 8),  # of another paper
+    "ud": ("- + 0 1 6 0 2 0", 8),  # from another paper
     "xval": ("[NUM]", 1),
 }
 
@@ -104,8 +104,8 @@ def test_schemes_of_a_fixed_range_show_a_number_in_a_stated_one(numtok: Shell) -
     out = numtok("explain", "2.500,5", "--numbers", "eu", "--scheme", "nd").out
     assert "-10,000 to 10,000" in " ".join(out.split()) and "2501" in out
     out = numtok("explain", "0", "--scheme", "nd").out
-    assert "0.01" in out and "%" not in out  # the error is relative to 0
-    # Programs see what the scheme writes without a range.
+    assert "0.01" in out and "%" not in out  # an error relative to 0 is undefined
+    # JSON output shows the scheme without an example range.
     assert explained(numtok, "-60.2", "--scheme", "nd")[0]["read back"] == "overflow"
 
 
@@ -162,7 +162,7 @@ def test_options_can_stand_on_either_side_of_a_negative_number(numtok: Shell) ->
     apart = numtok("explain", "--scheme", "p10", "--", "-60.2")
     assert (before.code, before.out) == (0, after.out)
     assert apart == after
-    # Schemes are explained in the order in which they are named.
+    # Schemes are listed in the given order.
     rows = explained(numtok, "1e9", "--scheme", "p1000,exponents=-10..10", "--scheme", "fp15")
     assert [row["scheme"] for row in rows] == ["p1000,exponents=-10..10", "fp15"]
     assert [row["tokens"] for row in rows] == ["+ 100 E+7", "+100E+7"]
@@ -220,7 +220,7 @@ def test_what_is_not_one_number_is_one_line(numtok: Shell, says: Says) -> None:
             told = f"numtok: {number!r} ", "is not exactly one number: "
             reading = f"--numbers {policy[-1] if policy else 'default'} reads {reads} in it. "
             says.refused(numtok("explain", number, *policy), 2, *told, reading, remedy)
-    # Bytes that are no text are no number.
+    # Bytes that are not UTF-8 are not a number.
     says.refused(numtok("explain", os.fsdecode(b"5\xff")), 2, r"numtok: '5\udcff' ")
 
 

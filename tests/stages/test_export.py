@@ -68,9 +68,9 @@ def test_a_file_that_is_a_link_is_not_followed(encoded: Any, tmp_path: Path) -> 
     with pytest.raises(StoreError, match="not a plain file"):
         export.run(export.Config(ref, tmp_path / "made"), store)
     assert not (tmp_path / "made").exists()
-    with pytest.raises(StoreError, match="not a plain file"):  # as every command that reads it
+    with pytest.raises(StoreError, match="not a plain file"):  # like every command that reads it
         store.resolve(ref, {ENCODED, MODEL})
-    assert store.resolve(ref).ref == ref  # rm, show and verify
+    assert store.resolve(ref).ref == ref  # as in rm, show and verify
 
 
 @pytest.mark.integration

@@ -34,7 +34,7 @@ CPU = torch.device("cpu")
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder that contains a small GPT-2."""
+    """Work in a folder that contains a small GPT-2, and return the folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NUMTOK_THREADS", "1")
     pretrained("gpt2", tmp_path / "gpt2")
@@ -57,7 +57,7 @@ def written(rows: Sequence[dict[str, Any]], name: str = "rows.jsonl") -> str:
 
 
 def rooms(count: int = 60, after: str = "") -> list[dict[str, Any]]:
-    """Rows in three splits, with the target in a last line."""
+    """Return rows in three splits, with the target in the last line."""
     splits = ("train", "train", "train", "validation", "test")
     return [
         row(f"size: {n % 7}\nkind: {'ab'[n % 2]}\ny: ", 10 * (n % 7) + 0.5, after)
@@ -88,7 +88,7 @@ def test_features_are_states_of_the_text_before_the_target(store: Store, pooling
     assert [feature.name for feature in table.file.features] == [f"h{k}" for k in range(32)]
     assert table.target.tolist() == [10 * (n % 7) + 0.5 for n in range(60)]
     assert table.split("test").tolist() == list(range(4, 60, 5))
-    # Neither the target nor its name, which would be all that is left of its line.
+    # The target is left out, and so is its name: nothing else would be left of the line.
     texts = [f"size: {n % 7}\nkind: {'ab'[n % 2]}" for n in range(60)]
     np.testing.assert_allclose(table.numbers, states(texts, pooling=pooling), atol=1e-5)
     recipe = read_text_features(artifact)
@@ -111,7 +111,7 @@ def test_an_encoder_reads_both_sides_and_no_digit_of_any_target(store: Store) ->
     assert table.target.tolist() == [4.0, 5.0, 6.0, 7.0, 8.0]
     texts = [f"of {n} kg and  m for  euros net" for n in range(1, 6)]
     np.testing.assert_allclose(table.numbers, states(texts, "bert"), atol=1e-5)
-    # A causal model reads up to the first target.
+    # A causal model reads the text before the first target.
     table = read_table_of(made(store, path, target="price"))
     np.testing.assert_allclose(
         table.numbers, states([f"of {n} kg and " for n in range(1, 6)]), atol=1e-5
@@ -155,7 +155,7 @@ def test_an_interrupted_run_resumes_to_the_same_bytes(
     monkeypatch.setattr(FrozenModel, "pooled", counted)
     resumed = stage.run(Config((path,), model="gpt2"), store, progress).artifact
     assert blocks == [25, 50, 25, 50, 60]
-    assert sum(rows) == 1 + 10  # one to find the width
+    assert sum(rows) == 1 + 10  # one row to determine the width
     assert list(resumed.files()) == list(whole.files())
 
 

@@ -1,4 +1,4 @@
-"""``numtok fetch``: public data sets from a copy and from a server, whole or broken off."""
+"""``numtok fetch``: public data sets from a local copy or a server, and failed downloads."""
 
 import gzip
 import hashlib
@@ -48,10 +48,12 @@ SLOW = 0.6  # seconds
 
 
 class Server:
-    """Files over HTTP; ``faults`` are what happens to the next requests of a path, in order: a
-    status, ``half`` (the connection breaks), ``short`` (a byte less, and its length says so),
-    ``whole`` (no range), ``endless`` (no length), ``slow``,
-    ``held`` (no answer before the server is closed)."""
+    """An HTTP server of files. ``faults`` lists, for each path, faults of the next requests:
+
+    a status, ``half`` (the connection breaks), ``short`` (one byte is missing, also in
+    Content-Length), ``whole`` (the range is ignored), ``endless`` (no Content-Length), ``slow``,
+    or ``held`` (no answer until the server is closed).
+    """
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
@@ -94,9 +96,9 @@ class Server:
         if fault != "endless":
             request.send_header("Content-Length", str(len(content) - begin))
         request.end_headers()
-        # Half of what is left, and the connection is gone.
+        # Send half of the remaining bytes, then break the connection.
         end = begin + (len(content) - begin) // 2 if fault in ("half", "whole half") else None
-        with suppress(ConnectionError):  # who asked has lost patience
+        with suppress(ConnectionError):  # the client may have timed out
             request.wfile.write(content[begin:end])
 
     def close(self) -> None:
@@ -122,7 +124,7 @@ def packed(rows: "np.ndarray[Any, Any]") -> bytes:
 
 
 def yacht() -> dict[str, bytes]:
-    """Files as those of the set yacht, made up: 308 rows, 6 features, the second constant."""
+    """Return invented files of the set yacht: 308 rows and 6 features, the second constant."""
     generator = np.random.default_rng(0)
     values = generator.normal(size=(308, 7)).round(3)
     values[:, 1] = 0
@@ -148,7 +150,7 @@ def folder_of_yacht(root: Path) -> Path:
 
 
 def says_of(server: Server, says: Says, message: object, *parts: str) -> None:
-    """Its port is another one each time."""
+    """Check a message without the server's port, which varies."""
     says(str(message).replace(server.url, "URL"), *parts)
 
 
@@ -227,7 +229,7 @@ def test_a_download_is_kept_and_equals_the_copy(tmp_path: Path, server: Server) 
     assert {output.path: output.sha256 for output in kept.files()} == hashes
     where = [f"{server.url}/uci_datasets/yacht/{name}" for name in yacht()]
     assert [parent.where for parent in artifact.manifest.parents] == where
-    server.files.clear()  # nothing is asked for again
+    server.files.clear()  # nothing is requested again
     asked = len(server.asked)
     assert fetched_yacht(store.root, server).ref == artifact.ref
     assert len(server.asked) == asked
@@ -258,7 +260,7 @@ def test_the_disk_limit_holds(tmp_path: Path, server: Server, says: Says, fault:
     with pytest.raises(UsageError) as caught:
         list(run(config, Store(tmp_path), quiet))
     says_of(server, says, caught.value, f"URL{path}", f"{2 << 20:,} bytes", "--disk-limit")
-    assert len(server.asked) == 1  # asking again changes nothing
+    assert len(server.asked) == 1  # a retry would not help
     assert not [one for one in tmp_path.rglob("*") if one.is_file() and one.stat().st_size > 99999]
 
 
@@ -284,7 +286,7 @@ def test_what_was_downloaded_before_a_failure_is_not_downloaded_again(
     for _ in range(4):
         got += (size - got) // 2
     assert f"after {got} of {size} bytes" in str(caught.value)
-    told = str(caught.value).replace(f"{got} of {size}", "SOME of ALL")  # as zlib packs them
+    told = str(caught.value).replace(f"{got} of {size}", "SOME of ALL")  # the sizes depend on zlib
     says_of(server, says, told, f"cannot download URL{mask}", "--from")
     assert not store.artifacts()
     server.asked.clear()
@@ -308,9 +310,9 @@ def test_force_downloads_again_and_tells_what_changed(tmp_path: Path, server: Se
 def test_a_failed_download_is_one_line(numtok: Shell, server: Server, says: Says) -> None:
     for why in ("404 Not Found", "Connection refused"):
         if why == "Connection refused":
-            server.close()  # nobody listens there now
+            server.close()  # the port no longer accepts connections
         ran = numtok("fetch", "uci", "--set", "yacht", "--from", server.url)
-        ran = ran._replace(err=ran.err.replace(server.url, "URL"))  # its port is another each time
+        ran = ran._replace(err=ran.err.replace(server.url, "URL"))  # the port varies
         says.refused(ran, 4, "cannot download URL/uci", why, "--from")
         assert len(server.asked) == 1
 
@@ -379,7 +381,7 @@ def test_what_cannot_be_fetched_is_told_in_one_line(numtok: Shell, says: Says) -
 
 # --- openml ------------------------------------------------------------------------------------
 
-# The package leaves files open.
+# The package openml leaves files open.
 leaves_files_open = pytest.mark.filterwarnings(
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
@@ -426,7 +428,7 @@ SUITE = """<oml:study xmlns:oml="http://openml.org/openml"><oml:id>353</oml:id>
 
 @pytest.fixture
 def openml(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Server:
-    """The package openml, which asks the server, and keeps files in a folder of this test."""
+    """Make the package openml use the server and a cache folder of this test."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("OPENML_CACHE_DIR", str(tmp_path / "cache"))
     import openml
@@ -474,7 +476,7 @@ def test_a_task_becomes_a_table_with_its_folds(tmp_path: Path, openml: Server) -
         "OpenML data set 7, 'houses' (version 2), task 11; licence: CC0",
         "the target is stored as a category of numbers, and read as numbers",
     ]
-    # What is in the cache is not asked for again.
+    # Cached files are not requested again.
     assert list((tmp_path / "cache").rglob("dataset.arff"))
     openml.files.clear()
     (again,) = fetched(Store(tmp_path / "other"), "openml", task=11)
@@ -497,7 +499,7 @@ def test_a_suite_is_all_its_tasks_and_one_that_is_no_regression_stops_no_other(
 @leaves_files_open
 @needs_abalone
 def test_a_target_of_strings_is_read_as_numbers(tmp_path: Path, openml: Server) -> None:
-    """The abalone set as OpenML has it, in Parquet: rings are an ordered category of strings."""
+    """In OpenML's Parquet file of abalone, rings are an ordered category of strings."""
     cache = Path(importlib.import_module("openml").config.get_cache_directory())
     (cache / "datasets" / "30").mkdir(parents=True)
     (cache / "datasets" / "30" / "dataset_30.pq").write_bytes(ABALONE.read_bytes())
@@ -526,7 +528,7 @@ def test_openml_out_of_reach_is_one_clear_line(tmp_path: Path, openml: Server, s
     cache = importlib.import_module("openml").config.get_cache_directory()
     with pytest.raises(StoreError) as caught:
         fetched(Store(tmp_path / "store"), "openml", task=11)
-    told = str(caught.value).replace(cache, "CACHE")  # which has the port of the server
+    told = str(caught.value).replace(cache, "CACHE")  # the path contains the server's port
     says(told, "task 11 of OpenML", "Connection refused", "Check the network", "in CACHE")
 
 

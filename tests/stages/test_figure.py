@@ -1,4 +1,4 @@
-"""``numtok figure``: the files it writes, and what it refuses."""
+"""``numtok figure``: output files and errors."""
 
 import shlex
 import shutil
@@ -32,7 +32,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def rows(features: str) -> str:
-    """CSV: y is the sine of x; every fourth row is tested."""
+    """Return CSV in which y is the sine of x. Every fourth row is in the test split."""
     lines = [f"{features},y,split"]
     for index in range(80):
         values = index / 10, *["1"] * features.count(","), np.sin(index / 10)
@@ -42,7 +42,7 @@ def rows(features: str) -> str:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A store with fake reports, and with models and reports of small tables."""
+    """Yield a folder whose store has fake reports, and models and reports of small tables."""
     root = tmp_path_factory.mktemp("made")
     store = Store(root / "artifacts")
     for count in (10, 100):
@@ -50,7 +50,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             fake = Fake(scheme, noise=300 / count, invalid=2, settings={"rows": count})
             make(store, fake, f"{scheme}-{count}")
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # for such small models more are only slower
+    torch.set_num_threads(1)  # more threads slow down such small models
     for name, features, head in (
         ("sine", "x", "mdn:5"), ("sine", "x", "pointwise"), ("two", "x,z", "pointwise"),
     ):  # fmt: skip
@@ -65,7 +65,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def folder(made: Path, tmp_path: Path) -> Path:
-    """A copy of it, which is the working folder of ``numtok``."""
+    """Return a copy of that folder, which is the working folder of ``numtok``."""
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     return tmp_path
 

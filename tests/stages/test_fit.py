@@ -1,4 +1,4 @@
-"""``numtok train`` and ``eval`` of tables: what they make, print and refuse."""
+"""``numtok train`` and ``eval`` on tables: results, output and errors."""
 
 import json
 import os
@@ -51,14 +51,15 @@ one_thread = test_train.one_thread
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """An interrupt raises, also where the tests run in the background of a shell."""
+    """Let SIGINT raise KeyboardInterrupt even if a shell runs the tests in the background."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
 
 
 def rows(count: int, folds: int = 1, seed: int = 0) -> str:
-    """CSV: y is 2 a, and 1 more where the color is red; each row is tested in one fold."""
+    """Return CSV in which y is 2 a, plus 1 if the color is red. Each row is in the test split of at
+    most one fold."""
     random = np.random.default_rng(seed)
     names = ["split"] if folds == 1 else [f"split_{k}" for k in range(folds)]
     lines = [",".join(["a", "b", "color", "y", *names])]
@@ -74,7 +75,7 @@ def rows(count: int, folds: int = 1, seed: int = 0) -> str:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with a table of 160 rows, and one of 3 folds; the file of the first beside it."""
+    """Return a folder whose store has a table of 160 rows and one of 3 folds, and their files."""
     root = tmp_path_factory.mktemp("made")
     for name, folds in (("toy", 1), ("folds", 3)):
         tabled(Store(root / "artifacts"), name, rows(160, folds))
@@ -83,7 +84,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def store(made: Path, tmp_path: Path) -> Store:
-    """A copy of it, for one test; in ``artifacts`` of the working folder of ``numtok``."""
+    """Return a copy of that store for one test, in the working folder of ``numtok``."""
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     return Store(tmp_path / "artifacts")
 
@@ -100,14 +101,14 @@ def fitted(store: Store, config: train.Config) -> Artifact:
 
 
 def tabled(store: Store, name: str, text: str, **options: Any) -> None:
-    """Some CSV, whose column y is the target, as a table."""
+    """Make a table from CSV, with the column y as the target."""
     path = store.root.parent / f"{name}.csv"
     path.write_text(text)
     table(TableConfig(str(path), target="y", **options), store)
 
 
 def curve(y: Callable[[int], object], count: int = 80, every: int = 4) -> str:
-    """CSV of y by a, in which some rows are tested."""
+    """Return CSV of y as a function of a, with some rows in the test split."""
     lines = [f"{a},{y(a)},{'train' if a % every else 'test'}" for a in range(count)]
     return "\n".join(["a,y,split", *lines]) + "\n"
 
@@ -136,7 +137,7 @@ def predictions(artifact: Artifact) -> pa.Table:
 def test_the_pace_of_a_table_is_that_of_an_epoch_of_all_its_folds(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of three folds three times that of one."""
+    """With three folds, the pace is three times that of one fold."""
     clock = count()
     monkeypatch.setattr(table_folds, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     before = [one.ref for one in store.artifacts()]
@@ -229,7 +230,7 @@ def test_an_interrupted_run_resumes(store: Store, after: int, interruptible: Non
     assert len(seen) == after
     again = train.run(config, store, seen.append).artifact
     assert chain.contents(again) == content
-    assert len(seen) == 9  # none is done twice
+    assert len(seen) == 9  # no epoch is repeated
     assert again.ref == whole.ref
 
 
@@ -319,16 +320,16 @@ def test_draws_replace_the_distribution(store: Store) -> None:
     )
     assert plain.equals(same)
     assert not plain.equals(colder)
-    assert plain["log_density"].equals(colder["log_density"])  # always the exact one
+    assert plain["log_density"].equals(colder["log_density"])  # always the exact density
     spread = [np.subtract(one["q95"], one["q05"]).mean() for one in (plain, colder)]
     assert spread[1] < spread[0] / 2
-    # The median of draws is the middle quantile.
+    # The median of the samples is the middle quantile.
     assert drawn["q50"].equals(drawn["prediction"])
     assert np.all(np.subtract(drawn["q95"], drawn["q05"]) > 0)
 
 
 def test_a_crps_that_far_tails_rule_is_told(store: Store) -> None:
-    """What ``decoder:ud`` says of its largest exponents is little, but 1e99 times it is much."""
+    """``decoder:ud`` gives numbers such as 1e99 a small probability, which dominates the CRPS."""
     model = fitted(store, tiny(head="decoder:ud"))
     for name, options, told in (
         ("exact", TableOptions(), True),
@@ -414,7 +415,7 @@ def test_targets_beyond_what_a_head_writes_are_told_of(numtok: Shell, store: Sto
         "nearest number. Choose a head with a wider range\n"
     )
     assert told in made.err
-    assert told in numtok(*shlex.split(command)).err  # it was there already
+    assert told in numtok(*shlex.split(command)).err  # the model already exists
     found = report(store.resolve(numtok("eval", made.out.strip(), "-q").out.strip()))
     assert found["notes"][0].startswith("20 of 20 targets are outside the range of this head")
 
@@ -450,7 +451,7 @@ def test_few_steps_are_told_of(numtok: Shell, store: Store) -> None:
     train = f"train toy --preset {TINY} --epochs 3 --batch"
     few = "numtok: only 3 training steps (1 per epoch). Use a smaller --batch\n"
     assert numtok(*shlex.split(f"{train} 128")).err.endswith(few)
-    assert few not in numtok(*shlex.split(f"{train} 128")).err  # it was there already
+    assert few not in numtok(*shlex.split(f"{train} 128")).err  # the model already exists
     assert "training steps" not in numtok(*shlex.split(f"{train} 16")).err
 
 

@@ -1,4 +1,4 @@
-"""``numtok gen``: exact counts, nothing shared between splits, and the same whoever makes it."""
+"""``numtok gen``: exact counts, disjoint splits, and the same rows with any workers and faults."""
 
 import ast
 import hashlib
@@ -34,7 +34,7 @@ from tests.shell import Shell
 
 ROOT = Path(__file__).resolve().parents[2]
 GEN = {1: "247053da941284f3"}
-SMALL = Config("arithmetic,operands=2", samples=300)  # three units, one a split
+SMALL = Config("arithmetic,operands=2", samples=300)  # three units, one per split
 
 
 def make(config: Config, root: Path) -> Artifact:
@@ -42,7 +42,7 @@ def make(config: Config, root: Path) -> Artifact:
 
 
 def rows(artifact: Artifact) -> dict[str, list[Row]]:
-    """The rows of each split."""
+    """Return the rows of each split."""
     found: dict[str, list[Row]] = {}
     for path in sorted(artifact.path.glob("*-*.jsonl")):
         lines = msgspec.json.Decoder(Row).decode_lines(path.read_bytes())
@@ -61,7 +61,7 @@ def test_gen_gives_what_its_revision_gave(tmp_path: Path) -> None:
 
 
 def canonical(text: str) -> str:
-    """An expression with the sides of + and * in one order, by Python's own parser."""
+    """Return an expression with the operands of + and * in sorted order, using Python's parser."""
 
     def below(node: ast.AST) -> str:
         if not isinstance(node, ast.BinOp):
@@ -84,7 +84,7 @@ def canonical(text: str) -> str:
 )
 def test_counts_are_exact_and_splits_share_no_expression(tmp_path: Path, settings: str) -> None:
     task = f"arithmetic,{settings}"
-    samples = (TASKS.build(task).possible or 0) * 3 // 4  # most of what there is
+    samples = (TASKS.build(task).possible or 0) * 3 // 4  # most of the possible rows
     config = Config(task, samples=samples, split="train=0.7,validation=0.15,test=0.15")
     artifact = make(config, tmp_path)
     found = rows(artifact)
@@ -133,7 +133,7 @@ def test_shares_are_given_out_whole(parts: list[int], samples: int) -> None:
     assert ("train" in [split.name for split in splits]) == (sum(parts) < 1000)
 
 
-# --- who makes it, and when --------------------------------------------------------------------
+# --- workers and faults ------------------------------------------------------------------------
 
 
 def test_workers_make_what_one_process_makes(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_any_operation_may_fail_and_the_next_run_goes_on(tmp_path: Path, every: 
 
 
 def main() -> None:
-    """This file as a program of ``tests.faults``: SMALL is made in a folder."""
+    """Run this file as a program of ``tests.faults``: make SMALL in a folder."""
     make(SMALL, Path(sys.argv[1]))
 
 
@@ -172,7 +172,7 @@ def test_a_killed_run_keeps_what_is_finished(tmp_path: Path) -> None:
         whole = make(SMALL, tmp_path / "whole")
     writes = points("killtorn", faults.trace)
     root = tmp_path / "store"
-    plan = f"killtorn@{writes[2]}"  # of the second unit's file
+    plan = f"killtorn@{writes[2]}"  # a write of the second unit's file
     program = [sys.executable, "-m", "tests.faults", plan, "--", "tests.stages.test_gen", str(root)]
     killed = subprocess.run(program, cwd=ROOT, check=False, timeout=120)
     assert killed.returncode == -signal.SIGKILL
@@ -295,7 +295,7 @@ def test_encode_finds_splits_targets_and_groups(numtok: Shell) -> None:
 # --- errors ------------------------------------------------------------------------------------
 
 KNOWN = ", ".join(TASKS)
-#: Arguments, and some of what is said of them.
+#: Invalid arguments, and parts of their error messages.
 WRONG: tuple[tuple[str, *tuple[str, ...]], ...] = (
     ("", KNOWN, "`numtok gen TASK --help`"),
     ("arithmatic", "'arithmatic'", "Did you mean 'arithmetic'?"),
@@ -347,7 +347,7 @@ def test_an_error_in_a_unit_leaves_no_artifact(tmp_path: Path) -> None:
 
 
 def test_progress_is_told_unit_by_unit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not at the end of all: when a unit is told of, later ones have not begun."""
+    """Each unit is reported before the next one begins."""
     events: list[str] = []
     make = gen.GenUnit.__call__
 

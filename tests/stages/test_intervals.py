@@ -68,7 +68,7 @@ def test_a_table_model_and_its_baselines_have_calibrated_intervals(tmp_path: Pat
         assert coverage.low is not None and width.low is not None
     ours, means = (each["conformal-width"] for each in (report.metrics, report.baselines["mean"]))
     assert (ours.value or np.inf) < (means.value or 0)
-    # `predict` has the intervals of `eval`, and makes no further report.
+    # `predict` uses the intervals of `eval` and makes no further report.
     rows = predicted_rows(store, model, path, interval=0.9)
     for row in chain.predictions_of(test):
         found = rows[int(row["id"])]
@@ -104,7 +104,7 @@ def test_a_text_model_of_several_targets_predicts_with_the_intervals_of_eval(
         for end in ("interval_low", "interval_high", "q05", "q95"):
             ours = float(found[int(row["id"])][f"{end}_{row['target']}"])
             assert ours == pytest.approx(row[end], rel=1e-4, abs=1e-3)
-    # A hole has no name, so nothing is known of its spread: residuals of both targets.
+    # A hole belongs to no target, so its interval uses the residuals of both targets.
     [line] = predict.run(
         predict.Config(model.ref, text=("x: 3.00\nprice: [?]",), interval=0.9), store
     )

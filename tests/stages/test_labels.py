@@ -1,4 +1,4 @@
-"""Labels of texts: learnt from the start or from another model's trunk, predicted, scored."""
+"""Labels of texts: training from scratch or from another model's trunk, prediction, scoring."""
 
 import json
 import shutil
@@ -55,7 +55,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def weights(rows: int) -> list[Row]:
-    """``is 3.5 kg more than 1.2 kg``: yes or no."""
+    """Return rows such as ``is 3.5 kg more than 1.2 kg``, with the label yes or no."""
     random = np.random.default_rng(0)
     pairs = random.integers(1, 100, (2 * rows, 2)) / 10
     pairs = pairs[pairs[:, 0] != pairs[:, 1]][:rows]
@@ -74,13 +74,13 @@ def weights(rows: int) -> list[Row]:
 def encoded(
     store: Store, folder: Path, rows: list[Row], scheme: str = "xval", name: str = "texts"
 ) -> Artifact:
-    """Some rows, encoded."""
+    """Encode rows."""
     path = jsonl(folder / f"{name}.jsonl", rows)
     return chain.encoded(store, path, scheme=scheme, name=f"{name}-{scheme}")
 
 
 def like(store: Store, rows: list[Row], name: str, model: str = "kilos") -> Artifact:
-    """Some rows, encoded as those of a model."""
+    """Encode rows like the training data of a model."""
     return chain.encoded(
         store, jsonl(store.root.parent / f"{name}.jsonl", rows), like=model, name=name
     )
@@ -98,7 +98,7 @@ def evaluated(store: Store, model: Artifact, data: Artifact, **options: Any) -> 
 
 
 def kilos(store: Store, **options: Any) -> Artifact:
-    """A report of the model that has learnt to compare weights, on its own data."""
+    """Evaluate the model that compares weights on its own data."""
     return evaluated(store, store.resolve("kilos"), store.resolve("texts-xval"), **options)
 
 
@@ -113,13 +113,14 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def sixty(store: Store, tmp_path: Path) -> Artifact:
-    """Sixty of the weights, encoded."""
+    """Return sixty encoded rows of weights."""
     return encoded(store, tmp_path, weights(60))
 
 
 @pytest.fixture(scope="module")
 def learnt(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with the weights, a model that has learnt to compare them, and its report."""
+    """Return a store with rows of weights, a model that has learned to compare them, and its
+    report."""
     root = tmp_path_factory.mktemp("classify")
     store = Store(root / "artifacts")
     with pytest.MonkeyPatch.context() as patch:
@@ -132,12 +133,12 @@ def learnt(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def known(learnt: Path, tmp_path: Path) -> Store:
-    """A copy of it, in the working folder of ``numtok``."""
+    """Return a copy of that store, in the working folder of ``numtok``."""
     shutil.copytree(learnt, tmp_path / "artifacts")
     return Store(tmp_path / "artifacts")
 
 
-# --- what is learnt ----------------------------------------------------------------------------
+# --- training ----------------------------------------------------------------------------------
 
 
 def test_a_tiny_model_learns_to_compare_numbers_that_it_never_saw(known: Store) -> None:
@@ -313,7 +314,7 @@ def test_seeds_of_both_trainings_are_one_experiment(store: Store, sixty: Artifac
     found = compare.run(compare.Config((*refs, longer, start)), store)
     mlm = [f"xval, init.objective=mlm, init.budget_steps={steps}" for steps in (4, 5)]
     assert [one.label for one in found.experiments] == [*mlm, "xval, init.objective=-"]
-    # Not the ten others that a model has which began with no other.
+    # `start` lacks all settings of a first training, but only those that vary are listed.
     told = [list(one.settings.values()) for one in found.experiments]
     assert list(found.experiments[0].settings) == ["init.objective", "init.budget_steps"]
     assert told == [["mlm", "4"], ["mlm", "5"], ["-", "-"]]
@@ -321,7 +322,7 @@ def test_seeds_of_both_trainings_are_one_experiment(store: Store, sixty: Artifac
 
 @pytest.mark.parametrize("scheme", ["numgpt", "digits"])
 def test_a_model_reads_a_page_before_sorting(scheme: str, store: Store, tmp_path: Path) -> None:
-    """Rows of text alone, as a dump of Wikipedia has them: no targets, no labels."""
+    """The first training is on plain text without targets or labels, like a dump of Wikipedia."""
     page = (Path(__file__).parents[2] / "docs/reference/numbers.md").read_text("utf-8")
     paragraphs = [{"text": one} for one in page.split("\n") if 60 < len(one) < 400][:40]
     assert len(paragraphs) == 40
@@ -335,7 +336,7 @@ def test_a_model_reads_a_page_before_sorting(scheme: str, store: Store, tmp_path
 
 
 def looks(model: Artifact) -> list[float]:
-    """The losses of the validation split."""
+    """Return the losses on the validation split."""
     lines = map(json.loads, (model.path / "metrics.jsonl").read_text().splitlines())
     return [line["loss"] for line in lines if line["split"] == "validation"]
 
@@ -427,7 +428,7 @@ def test_labels_that_cannot_be_learnt_are_refused(store: Store, tmp_path: Path, 
     assert made.manifest.counts["classes"] == 150
 
 
-# --- what is refused ---------------------------------------------------------------------------
+# --- errors ------------------------------------------------------------------------------------
 
 
 def test_options_for_numbers_are_refused(numtok: Shell, known: Store, says: Says) -> None:
@@ -555,7 +556,7 @@ def test_baselines_see_some_of_many_rows(known: Store, monkeypatch: pytest.Monke
     assert len(some) == 100 and len(set(some.tolist())) == 100
     assert some.tolist() == sorted(some.tolist()) and some[-1] > 1000
     assert "fitted to 100 of 1,200 rows" in report_of(kilos(known, name="few")).notes[0]
-    # Without scikit-learn there is the majority alone.
+    # Without scikit-learn, the majority is the only baseline.
     monkeypatch.setattr(label_baselines, "find_spec", lambda name: None)
     found = report_of(kilos(known, name="bare"))
     assert (list(found.baselines), found.notes) == (["majority"], [])
@@ -570,7 +571,8 @@ def test_texts_without_a_word_have_no_baseline_by_words(store: Store, tmp_path: 
 
 
 def strange(known: Store) -> Artifact:
-    """Rows to predict of which one has no label, and two have one that training never saw."""
+    """Evaluate rows of which one has no label, and two have labels that are not in the train
+    split."""
     rows = weights(30)
     labels = {0: None, 1: "perhaps", 2: 7}
     chosen = [row | {"split": "test"} for row in rows]
@@ -688,7 +690,7 @@ def test_a_label_that_the_regression_saw_nothing_of_keeps_its_share() -> None:
     )
     assert found.best.tolist() == [0, 1, 1]
     assert found.log_true[1] == pytest.approx(np.log(0.2)) and np.isnan(found.log_true[2])
-    assert found.log_true[0] < np.log(0.8)  # of what the other label leaves
+    assert found.log_true[0] < np.log(0.8)  # label 2 keeps a probability of 0.2
     assert told == [("baseline tfidf", 7, 7)]
 
 

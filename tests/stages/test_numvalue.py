@@ -1,4 +1,4 @@
-"""NumValue from end to end: some of NUPA encoded, learnt, written by the model, and scored."""
+"""NumValue end to end on tasks of NUPA: encoding, training, generation and scoring."""
 
 import re
 import shutil
@@ -30,7 +30,7 @@ PARTS = (*LOSSES, "embedding_norm", "projection_norm")
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with sums of numbers of all four kinds, with a prefix before each part."""
+    """Return a store with sums of all four kinds of numbers, with a prefix before each part."""
     root = tmp_path_factory.mktemp("numvalue") / "artifacts"
     spec = f"nupa,tasks={TASKS},digits=1..2,train=4,validation=1,test=1,prompt=short"
     generated(Store(root), spec, name="sums")
@@ -108,7 +108,7 @@ def test_each_ablation_learns_and_answers(store: Store, embedder: str, objective
 def test_digits_that_some_embedders_do_not_see_are_counted(
     store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str], says: Says
 ) -> None:
-    """Once as they are encoded, and once as they are learnt; nothing is lost in the tokens."""
+    """Both encode and train report them. The tokens keep all digits."""
     rows = ["1" * 18 + " = 5", "1" * 19 + " = 5", "0." + "3" * 23 + "e7 = 5/" + "2" * 20]
     path = jsonl(tmp_path / "long.jsonl", [{"text": text} for text in rows])
     result = encode.run(encode.Config((str(path),), scheme="numvalue", name="long"), store, quiet)
