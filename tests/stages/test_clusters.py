@@ -90,7 +90,7 @@ def same(found: Figures, expected: Figures) -> None:
         assert found[name].n == COPIES * figure.n
 
 
-# --- from the rows into predictions ---------------------------------------------------------------
+# --- clusters in rows and predictions -------------------------------------------------------------
 
 
 def test_clusters_come_through_from_rows_of_every_form(store: Store) -> None:

@@ -1183,7 +1183,7 @@ def test_a_line_of_100_mb_stays_below_1_gib(tmp_path: Path, scheme: str) -> None
     assert peak < 1 << 30, f"{peak / 2**20:.0f} MiB"
 
 
-# --- what changes the content changes the version ----------------------------------------------
+# --- versions and errors -----------------------------------------------------------------------
 
 
 def test_numbers_that_the_normalisation_flushes_to_zero_are_counted(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def encode(config: Config, root: Path) -> Artifact:
     return there(run(config, Store(root, heard), quiet).artifact)
 
 
-# --- what is made ------------------------------------------------------------------------------
+# --- inputs and scenarios ----------------------------------------------------------------------
 
 
 def lines(first: int, rows: int) -> bytes:

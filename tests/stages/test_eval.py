@@ -770,7 +770,7 @@ def test_infinite_numbers_are_predicted_and_not_scored(world: World, scheme: str
     assert {figures["mse"].n for figures in report.baselines.values()} == {31}
 
 
-# --- what cannot be evaluated ------------------------------------------------------------------
+# --- errors ------------------------------------------------------------------------------------
 
 
 def test_what_a_model_or_its_data_do_not_have_is_one_line(

@@ -50,7 +50,7 @@ def rows(artifact: Artifact) -> dict[str, list[Row]]:
     return found
 
 
-# --- what is made ------------------------------------------------------------------------------
+# --- results -----------------------------------------------------------------------------------
 
 
 def test_gen_gives_what_its_revision_gave(tmp_path: Path) -> None:

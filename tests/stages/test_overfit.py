@@ -1,7 +1,7 @@
-"""Every scheme learns a hundred samples by heart: whatever is between data and report works.
+"""Every scheme learns a hundred samples by heart, so each stage from data to report works.
 
-A number lost, shifted or normalised wrongly on the way from text to loss, or from hidden state
-to prediction, cannot be learnt; the error would stay above the scheme's own rounding.
+If a number were lost, shifted or normalized wrongly between text and loss, or between hidden state
+and prediction, it could not be learned: the error would stay above the scheme's own rounding.
 """
 
 from pathlib import Path
@@ -23,20 +23,20 @@ pytestmark = pytest.mark.slow
 SAMPLES = 100
 PRESET = "nano,layers=2,heads=2,width=64"
 BIGRU = "bigru,width=64"
-#: The largest error that is allowed in a value channel: a thousandth of its range, [-5, 5], and of
-#: that of a mantissa, [-10, 10]. A mixture becomes sharp where it is before it moves: there a
-#: hundredth for most, and nowhere another number.
+#: Largest errors: in a value channel, a thousandth of its range, [-5, 5]; in a mantissa, a
+#: thousandth of [-10, 10]. A mixture may sharpen before its mean has converged, so a tenth of its
+#: errors may be larger.
 TOLERANCE = 1e-3 * 10
 OF_MANTISSAS = 1e-3 * 20
 OF_MIXTURES = 0.5
 
 
 def steps_of(spec: str) -> dict[str, int]:
-    """Steps of 100 rows that are enough for each objective, by measurement.
+    """Return the measured number of steps, with all 100 rows each, that suffice per objective.
 
-    A value is learnt by its squared error, which is small long before the error is: more steps,
-    and only where nothing is learnt but the answer. Beside the losses of operands, which nobody
-    can know, so small a one is lost.
+    Values need more steps: their loss is the squared error, which is small long before the error
+    is. They are trained only with objectives of answers. Operands are unpredictable, and next to
+    their losses such a small loss has no effect.
     """
     scheme = SCHEMES.build(spec)
     if splits_numbers(scheme):
@@ -44,15 +44,16 @@ def steps_of(spec: str) -> dict[str, int]:
     if isinstance(scheme, ChannelScheme):
         return {"mlm:targets": 3000, "ar:answer": 3000}
     tokens = scheme.tokens_per_number or 3
-    answers = 300 if tokens < 8 else 1200  # bits that have nothing to do with their neighbours
+    answers = 300 if tokens < 8 else 1200  # bits, which are unrelated to their neighbors
     masked = 400 * min(tokens, 3) if tokens < 8 else 250 * tokens
     steps = {"mlm:targets": answers, "ar:answer": answers, "ar": answers, "mlm": masked}
-    if spec == "numvalue":  # a masked prefix knows nothing, and `ar` teaches nothing to write it
+    if spec == "numvalue":  # a masked prefix has no value, and `ar` does not train it to generate
         return {"mlm:targets": answers, "numvalue:answer": answers, "numvalue": answers}
     return steps
 
 
-#: DICE tells numbers apart that are as large as its range; bits as they are need a wider model.
+#: DICE distinguishes numbers on the scale of its range. Without a linear layer, bits would need a
+#: wider model.
 DICE, BITS = "dice,range=0..100", "bits:linear"
 _BY_DEFAULT = [
     (scheme, objective, steps, {"dice": DICE, "bits": BITS}.get(scheme), None)
@@ -62,7 +63,7 @@ _BY_DEFAULT = [
 CASES = [
     *_BY_DEFAULT,
     *(("xval", objective, steps, "fourier", None) for objective, steps in steps_of("xval").items()),
-    # How numbers of one system go in with how those of another come out.
+    # The embedder of one scheme with the head of another.
     ("numgpt", "mlm:targets", 3000, "numgpt", "mdn:5"),
     ("numgpt", "mlm:targets", 1500, "numgpt", "riemann:1024"),
     ("numgpt", "mlm:targets", 1500, "numgpt", "scalar"),
@@ -70,7 +71,7 @@ CASES = [
     ("numgpt", "mlm:targets", 1500, "fourier", "numgpt"),
     ("numgpt", "mlm:targets", 1500, DICE, "numgpt"),
     ("xval", "mlm:targets", 3000, "numgpt", "scalar"),
-    # Operands are up to 0.12 of the channel, beside answers up to 5.
+    # In the channel, operands are at most 0.12 and answers at most 5.
     ("xval", "mlm:targets", 3000, "dice,range=0..0.2", "scalar"),
 ]
 
@@ -111,7 +112,7 @@ def test_a_hundred_samples_are_learnt_by_heart(
 
 
 def by_heart(store: Store, data: Artifact, **options: Any) -> list[dict[str, Any]]:
-    """The predictions of a model for the rows that it has learnt."""
+    """Train a model, and return its predictions for the training rows."""
     model = trained(store, data.ref, batch=SAMPLES, learning_rate=3e-3, **options)
     return predictions_of(evaluated(store, model.ref, data.ref, split="train"))
 
@@ -143,9 +144,9 @@ def test_labels_of_a_hundred_samples_are_learnt_by_heart(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("NUMTOK_THREADS", "1")
-    # By chance, so that nothing but a row's own number tells its label. A value that goes in along
-    # one direction, or by smooth functions, does not tell a hundred neighbours apart so soon: there
-    # twenty share a label.
+    # Random labels, so that only a row's own number determines its label. Embeddings along one
+    # direction or by smooth functions do not separate a hundred neighbors in so few steps, so
+    # twenty neighbors share a label.
     labels = np.random.default_rng(0).integers(0, 3, SAMPLES).tolist()
     if issubclass(SCHEMES[scheme], ChannelScheme) and embedder != "fourier":
         labels = np.repeat([1, 2, 0, 2, 1], SAMPLES // 5).tolist()
@@ -157,9 +158,9 @@ def test_labels_of_a_hundred_samples_are_learnt_by_heart(
 
 
 def arithmetic(store: Store, scheme: str) -> Artifact:
-    """Sums, differences and products of two operands, all of them to learn from.
+    """Make sums, differences and products of two operands, all in the train split.
 
-    Without products, if they make the steps of the scheme too large for operands.
+    Products are left out if they make the steps of the scheme too large for operands.
     """
     for task in ("arithmetic,operands=2", "arithmetic,operands=2,operators=+-"):
         drawn = generated(store, task, 2 * SAMPLES, split="train=1")
@@ -175,8 +176,8 @@ def arithmetic(store: Store, scheme: str) -> Artifact:
 
 
 def told_apart(data: Artifact) -> list[int]:
-    """The rows whose operands no earlier row has, as the scheme writes them: of two such rows with
-    different answers one cannot be learned."""
+    """Return the rows whose encoded operands differ from those of all earlier rows. If two rows
+    have equal operands and different answers, one of them cannot be learned."""
     samples, seen, found = read_split(data, "train"), set(), []
     for row, answer in enumerate(samples.targets.tolist()):
         start = int(samples.token_rows[row])
@@ -192,7 +193,8 @@ def told_apart(data: Artifact) -> list[int]:
 
 
 def rounded(data: Artifact) -> NDArray[np.float64]:
-    """float64[samples]: the answers as the scheme writes them, the last number of each row."""
+    """Return the answers as the scheme represents them, float64[samples]. The answer is the last
+    number of each row."""
     codec, samples = read_codec(data), read_split(data, "train")
     last = samples.number_rows[1:] - 1
     assert samples.targets.tolist() == last.tolist()

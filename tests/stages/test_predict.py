@@ -1,4 +1,4 @@
-"""``numtok predict``: what is said of unknown numbers is what ``eval`` says of known ones."""
+"""``numtok predict``: unknown numbers get the same predictions as known numbers in ``eval``."""
 
 import gzip
 import json
@@ -57,13 +57,13 @@ def of_test_split(artifact: Artifact) -> list[dict[str, Any]]:
 
 
 def holed(row: dict[str, Any], said: str = HOLE) -> str:
-    """The text of a row, with something else in the place of its answer."""
+    """Return the text of a row with its answer replaced."""
     ((begin, end),) = row["targets"]["answer"]
     return str(row["text"][:begin] + said + row["text"][end:])
 
 
 def evaluated(world: World, model: Artifact, data: Artifact, **options: Any) -> dict[str, Any]:
-    """The rows of a report's predictions, by id."""
+    """Return the predictions of a report by row id."""
     return {row["id"]: row for row in predictions_of(world.report(model, data, **options))}
 
 
@@ -97,7 +97,7 @@ def test_what_is_said_is_what_eval_says(
         if not true["valid"]:
             assert (number, one.text) == ({"literal": None, "value": None}, holed(row))
             continue
-        if "draws" in options:  # what is drawn depends on which number of all it is
+        if "draws" in options:  # samples depend on the index of the number
             assert number["literal"] == f"{number['value']:.7g}"
         elif options.get("point"):
             assert number["literal"] == f"{true['prediction']:.7g}"
@@ -132,7 +132,7 @@ def test_an_autoregressive_model_goes_on_behind_its_own_numbers(world: World) ->
     first, second = (one["literal"] for one in there(both.numbers))
     (alone,) = asked(world, model, f"{first} + {HOLE} = ")
     assert both.text == alone.text == f"{first} + {second} = "
-    # Rows have different numbers of holes, and come out in order.
+    # Rows with different numbers of holes keep their order.
     texts = [f"{HOLE} = {HOLE} = {HOLE}", "3 + 4 = " + HOLE, f"{HOLE} + {HOLE} = "]
     several = asked(world, model, *texts)
     assert several == [asked(world, model, text)[0] for text in texts]
@@ -180,13 +180,13 @@ def test_answers_are_those_of_eval(world: World, scheme: str) -> None:
     spec = "nupa,tasks=add_Integer+add_Fraction,digits=1..3,train=12,validation=0,test=3"
     asking = generated(world.store, spec, name="sums")
     data = world.encoded(scheme, asking.ref)
-    steps = 5 if scheme == "xval" else 150  # until answers end; those of xval are not compared
+    steps = 5 if scheme == "xval" else 150  # enough for answers to end; xval's are not compared
     model = world.model(data, "ar", steps=steps, batch=16)
     report = evaluated(world, model, data, fill="answers")
     rows = of_test_split(asking)
     asking_texts = [row["text"][: row["answer_start"]] for row in rows]
     found = asked(world, model, *asking_texts, fill="answers")
-    # Rows that have their answers are asked as if they had not.
+    # Answers that the rows already have are ignored.
     lines = read_rows(world.write("with-answers", rows))
     config = Config(model.ref, "rows", fill="answers")
     assert [

@@ -1,4 +1,4 @@
-"""``numtok predict`` of tables: rows without a target get what ``eval`` says of the same rows."""
+"""``numtok predict`` on tables: rows without a target get the same predictions as in ``eval``."""
 
 import csv
 import io
@@ -43,7 +43,7 @@ def write(name: str, header: Sequence[str], rows: Sequence[Sequence[object]]) ->
 
 
 def fitted(numtok: Shell, head: str = "mdn:2", folds: int = 1) -> str:
-    """A model of the first 40 rows; of further folds of others."""
+    """Train a model on the first 40 rows, and on other rows in further folds. Return its REF."""
     rows = [
         [*row, *("test" if (n + 20 * k) % 60 >= 40 else "train" for k in range(folds))]
         for n, row in enumerate(ROWS)
@@ -83,7 +83,7 @@ def test_predictions_are_those_of_eval(
 ) -> None:
     model = fitted(numtok, head)
     known = evaluated(numtok, model, *options)
-    # Without the target, with another column, and in another order.
+    # The target is missing, there is an additional column, and the order differs.
     asked = [[f"{n:03}", *ROWS[n][3::-1]] for n in range(40, 60)]
     write("asked.csv", ["id", *FEATURES[::-1]], asked)
     ran = numtok("predict", model, "asked.csv", *options)
@@ -97,7 +97,7 @@ def test_predictions_are_those_of_eval(
             name = quantile_column(level)
             assert (float(one[name]) if one[name] else None) == true[name]
     assert len({one["predicted"] for one in said}) > 10
-    if "--num-samples" not in options:  # what is drawn depends on which rows are read together
+    if "--num-samples" not in options:  # samples depend on which rows are read together
         monkeypatch.setattr(table_rows, "AT_ONCE", 7)
         assert numtok("predict", model, "asked.csv", *options) == ran
 
@@ -106,11 +106,11 @@ def test_words_that_look_like_numbers_stay_words(numtok: Shell) -> None:
     model = fitted(numtok)
     write("all.csv", FEATURES, [row[:4] for row in ROWS])
     known = [one for one in records(numtok("predict", model, "all.csv")) if one["code"] == "007"]
-    # Where nothing else tells that they are words: neither a letter nor a word beside them.
+    # No other value in this file shows that they are words.
     rows = [row[:4] for row in ROWS if row[2] == "007"]
     write("codes.csv", FEATURES, rows)
     assert records(numtok("predict", model, "codes.csv")) == known
-    # Nor is a column without anything in it of another kind, nor a value that was never seen.
+    # Empty columns and unseen values do not change the kind of a column.
     for size, code in ((None, None), (1e300, "new one")):
         write("few.csv", FEATURES, [[size, "flat", code, "true"], [size, "castle", code, "false"]])
         one, other = records(numtok("predict", model, "few.csv"))
@@ -118,7 +118,7 @@ def test_words_that_look_like_numbers_stay_words(numtok: Shell) -> None:
 
 
 def test_a_row_is_read_alike_whatever_is_beside_it(numtok: Shell) -> None:
-    """Arrow tells kinds of columns from all their rows: booleans, dates, endless numbers."""
+    """Arrow infers the type of a column from all rows: booleans, dates, infinite numbers."""
     spelt = ("True", "False", "unknown", "2024-01-01", "inf", "7")
     rows = [[n, spelt[n % 6], spelt[n % 2], 50 * (n % 6) + n] for n in range(60)]
     path = write("kinds.csv", ["size", "kind", "new", "price"], rows)
@@ -128,7 +128,7 @@ def test_a_row_is_read_alike_whatever_is_beside_it(numtok: Shell) -> None:
     for n in range(6):
         write("one.csv", ["size", "kind", "new"], [rows[n][:3]])
         assert predicted(numtok, model, "one.csv") == [known[n]]
-    # A word in a column that had none, and booleans and dates of Parquet.
+    # A word in a column that had none, and booleans and dates in Parquet.
     write("word.csv", ["size", "kind", "new"], [rows[0][:3], [1, "True", "perhaps"]])
     assert predicted(numtok, model, "word.csv")[0] == known[0]
     kinds = {0: pa.array([True]), 3: pa.array([date(2024, 1, 1)]), 5: pa.array([7])}
@@ -298,7 +298,7 @@ def test_what_cannot_be_asked_is_told_in_one_line(numtok: Shell, says: Says) -> 
 
 
 def test_nothing_is_written_where_options_cannot_be(numtok: Shell, says: Says) -> None:
-    """Not the header either: the output may be a file that was good."""
+    """Not even the header is written: the output may replace a good file."""
     model = fitted(numtok)
     write("rows.csv", FEATURES, [row[:4] for row in ROWS])
     ran = numtok("predict", model, "rows.csv", "--num-samples", "5", "--top-p", "0.9")
@@ -307,4 +307,4 @@ def test_nothing_is_written_where_options_cannot_be(numtok: Shell, says: Says) -
     limit = csv.field_size_limit()
     ran = numtok("predict", model, "none.csv")
     assert (ran.code, ran.out.count("\n")) == (0, 1)
-    assert csv.field_size_limit() == limit  # of all that this process reads
+    assert csv.field_size_limit() == limit  # a setting of the whole process

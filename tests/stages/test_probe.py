@@ -1,4 +1,4 @@
-"""``numtok probe``: what it finds, against eval, plain loops and embeddings made by hand."""
+"""``numtok probe``: results, compared with eval, plain loops and hand-made embeddings."""
 
 import json
 from collections.abc import Callable
@@ -54,7 +54,8 @@ ROWS = 12
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Sums whose result takes three values in the train split, and others in ``ood``."""
+    """Return a world with sums whose results have three values in the train split and others in
+    ``ood``."""
     made = World(tmp_path_factory.mktemp("probe"))
     rows = []
     for split, results in (("train", SEEN), ("ood", [f"0.2{k}1" for k in range(ROWS)])):
@@ -73,7 +74,7 @@ def encoded(world: World, scheme: str = "p1000", of: str = "sums") -> Artifact:
 
 
 def by_chance(world: World, data: Artifact, objective: str = "mlm:targets") -> Artifact:
-    """A model of random weights that spread predictions well."""
+    """Return a model with random weights and well-spread predictions."""
     if isinstance(read_codec(data).scheme, ChannelScheme):
         return world.model(data, objective, steps=2)  # its head needs a calibration
     return world.by_chance(data, objective)
@@ -276,7 +277,7 @@ def test_elsewhere_they_are_predicted_most_often(scheme: str, objective: str) ->
     if np.isfinite(found.values[0]):
         assert literals.count(found.literals[0]) == max(map(literals.count, literals))
     codec = of.loaded.codec
-    for asked, steps in of.passes(np.arange(len(of.asked.rows))):  # anew, by a reader of its own
+    for asked, steps in of.passes(np.arange(len(of.asked.rows))):  # again, with a new reader
         reader = Reader(
             model=of.loaded.model,
             codec=codec,
@@ -363,7 +364,7 @@ def test_an_embedding_orthogonal_to_its_positions_saturates_as_the_paper_says() 
     assert found.scale_deviation == pytest.approx(0.5, rel=1e-3)
     assert found.cosine == pytest.approx(0.0, abs=1e-6)
     assert found.offset == pytest.approx(0.0, abs=1e-4)
-    assert found.height == pytest.approx(4.0, rel=1e-4)  # the root of the width
+    assert found.height == pytest.approx(4.0, rel=1e-4)  # the square root of the width
     assert found.residual is not None and found.residual < 1e-5
     x = np.array(points.column("x").to_pylist())
     low, high = (4 * x / np.sqrt(r**2 + x**2) for r in (2.0, 1.0))
@@ -392,7 +393,7 @@ def test_an_embedding_that_is_no_multiple_is_seen_along_its_own_first_component(
         (lambda x: -torch.tanh(x), True),
         (lambda x: x, False),
         (lambda x: x + x**2 / 6, False),
-        (lambda x: torch.sin(x), False),  # up and down again
+        (lambda x: torch.sin(x), False),  # rises and falls
         (lambda x: 1 - torch.cos(x), False),  # as flat at the start as at the end
     ],
 )
@@ -400,7 +401,7 @@ def test_only_an_embedding_that_levels_off_has_a_half_way_up(
     curve: Callable[[Tensor], Tensor], levels_off: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     of = loaded("xval", context=4)
-    # Small beside its position, so that layer norm leaves the curve as it is.
+    # Small compared with position vectors, so that layer norm preserves the curve.
     small = 1e-3 * torch.linspace(-1, 1, 16)
     of.model.embedder = Curved(of, lambda x: curve(x)[:, :, None] * small)
     found, _ = embedded(of, -3.0, 3.0, 25)
@@ -441,7 +442,7 @@ def test_components_are_of_mantissas_and_of_those_in_the_train_split() -> None:
     vectors = table[[of.codec.number_first + names.index(one) for one in ("150", "250", "375")]]
     places = np.stack([points.column(f"pc{k}").to_pylist() for k in (1, 2, 3)], axis=1)
     between = vectors[:, None] - vectors
-    np.testing.assert_allclose(  # two components hold three points
+    np.testing.assert_allclose(  # three points span only two components
         np.linalg.norm(places[:, None] - places, axis=2), np.linalg.norm(between, axis=2), rtol=1e-6
     )
 
@@ -457,7 +458,7 @@ def test_numbers_and_digits_are_tokens(scheme: str, first: str, last: str, count
     assert (np.diff(points.column("value").to_pylist()) > 0).all()
 
 
-# --- what is refused -----------------------------------------------------------------------------
+# --- errors --------------------------------------------------------------------------------------
 
 
 def test_settings_that_cannot_be_are_refused(says: Says) -> None:
@@ -547,7 +548,7 @@ def test_an_autoregressive_model_is_swept_before_the_target_alone(world: World, 
     told = "--number 2 ", "autoregressive", row, "the target, number 1", "before the target"
     with says.raises(UsageError, *told):
         probed(world, "vary", model, data, target="x", number=2, **options)
-    # The true text is read.
+    # Number 1 is also a target, but the model reads its true value.
     found = probed(world, "vary", model, data, target="y", number=1, **options)
     assert along(found).number == 1
 

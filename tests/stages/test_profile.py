@@ -1,4 +1,4 @@
-"""``numtok profile``: what it says of real and made data, worked out by hand, and how."""
+"""``numtok profile`` on real and synthetic data: results, checked by hand, and output."""
 
 import ast
 import gzip
@@ -47,7 +47,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ERA5 = ROOT.parent / "shared/data/text/era5-uk-2019-03.jsonl"
 SAMPLE = ROOT / "numtok/data/sample/era5-uk.jsonl"
 PLUGINS = Path(__file__).parents[1] / "plugins"
-ROUNDING = ("b1999", "fp15", "p10", "p1000")  # to three digits
+ROUNDING = ("b1999", "fp15", "p10", "p1000")  # these round to three digits
 needs_era5 = pytest.mark.skipif(not ERA5.exists(), reason=f"the full ERA5 file is not at {ERA5}")
 
 
@@ -98,12 +98,12 @@ def test_other_numbers_are_counted_apart_from_targets(tmp_path: Path) -> None:
     assert seen[0].moments.count == 4
 
 
-# --- the ERA5 file, worked out by hand ---------------------------------------------------------
+# --- the ERA5 file, checked by hand ------------------------------------------------------------
 
 
 @cache
 def era5_numbers() -> dict[str, list[str]]:
-    """The literals of every place, read without numtok."""
+    """Return the literals of every field, read without numtok."""
     found: dict[str, list[str]] = {}
     for line in ERA5.read_text().splitlines():
         quoted = re.sub(r"-?[0-9]+\.[0-9]+", r"'\g<0>'", json.loads(line)["text"])
@@ -124,7 +124,7 @@ def era5_values(field: str) -> NDArray[np.float64]:
 
 @cache
 def era5_rounded(field: str) -> NDArray[np.float64]:
-    """To three digits, by Python's decimal arithmetic."""
+    """Return the values rounded to three digits, using Python's decimal arithmetic."""
     context = Context(prec=3, rounding=ROUND_HALF_EVEN)
     rounded = cache(lambda literal: float(context.plus(Decimal(literal))))
     return np.array(list(map(rounded, era5_numbers()[field])))
@@ -132,7 +132,7 @@ def era5_rounded(field: str) -> NDArray[np.float64]:
 
 @pytest.fixture(scope="module")
 def era5(tmp_path_factory: pytest.TempPathFactory) -> Profile:
-    """The whole file, with every scheme."""
+    """Profile the whole file with every scheme."""
     others = [name for name in SCHEMES if not SCHEMES[name].defaults.same_tokens_as]
     return profile(tmp_path_factory.mktemp("era5"), ERA5, schemes=(*others, "bpe:64"))
 
@@ -142,8 +142,8 @@ def era5(tmp_path_factory: pytest.TempPathFactory) -> Profile:
 def test_the_era5_fields_are_named_and_counted(era5: Profile) -> None:
     found = era5
     assert (found.rows, found.numbers, found.rejected) == (300, 337_314, 0)
-    # latitude, longitude (sine and cosine) of 60 to 90 points a row; where the year and the day
-    # begin; as many series as points, of 8 to 16 temperatures
+    # Per row: the latitude and the longitude (sine and cosine) of 60 to 90 points; the start within
+    # the year and the day; and for each point a series of 8 to 16 temperatures.
     assert [(field.name, field.numbers) for field in found.fields] == [
         *((f"description.coords[][{k}]", 22_478) for k in range(3)),
         *((f"description.start[{k}]", 300) for k in range(4)),
@@ -173,25 +173,25 @@ def test_the_era5_fields_are_named_and_counted(era5: Profile) -> None:
 def test_the_era5_warnings_are_right(tmp_path: Path, says: Says) -> None:
     found = profile(tmp_path, ERA5, schemes=(*ROUNDING, "digits", "xval"))
     # coords[][2] is the cosine of the longitude, 0.9848 to 1, with a spread of 0.00463. Three
-    # digits are steps of 0.001, so the error is like one that is even in +-0.0005, which has a
-    # root mean square of 0.001 / sqrt(12) = 0.00029: that is 6.2% of 0.00463. Of its values
-    # 0.985, 0.986 ... 0.999 and 1.00 remain, 15 + 1.
-    # coords[][0] is the latitude, 0.766 to 0.848, with a spread of 0.0245: 0.00029 is 1.2%.
-    # start[2] has the spread 0.0428, 0.00029 is 0.7%, which is not warned of; the temperatures
-    # are below 10 with steps of 0.01 at most: 0.0029 / 1.006 = 0.3% at worst.
+    # digits are steps of 0.001, so the error is about uniform in +-0.0005. Its root mean square is
+    # 0.001 / sqrt(12) = 0.00029, which is 6.2% of 0.00463. The values that remain are 0.985,
+    # 0.986 ... 0.999 and 1.00: 15 + 1.
+    # coords[][0] is the latitude, 0.766 to 0.848, with a spread of 0.0245, so 0.00029 is 1.2%.
+    # start[2] has a spread of 0.0428, so 0.00029 is 0.7%, which causes no warning. Temperatures
+    # are below 10 with steps of at most 0.01, so the error is at worst 0.0029 / 1.006 = 0.3%.
     rounding = "b1999, fp15, p10 and p1000 keep 3 digits: description."
     cosine, latitude = warnings(found, "rounded")
     says(cosine, f"{rounding}coords[][2] (0.9848 to 1)", "6.0%", "38 values become 16")
     says(latitude, f"{rounding}coords[][0] (0.766 to 0.848)", "1.2%")
-    # The largest magnitude, 5.8433, becomes 5: 4.3751 is 4.3751 * 5 / 5.8433 = 3.744 then. Of
-    # 5.8433 + 4.3751 = 10.2184 the cosine has 1 - 0.9848 = 0.0152, 0.15%, the latitude
-    # 0.848 - 0.766 = 0.082, 0.80%; start[2] has 0.9978 - 0.8509 = 0.1469, 1.4%.
+    # The largest magnitude, 5.8433, is scaled to 5, so 4.3751 becomes 4.3751 * 5 / 5.8433 = 3.744.
+    # The whole range is 5.8433 + 4.3751 = 10.2184. The cosine uses 1 - 0.9848 = 0.0152 of it
+    # (0.15%), the latitude 0.848 - 0.766 = 0.082 (0.80%), start[2] 0.9978 - 0.8509 = 0.1469 (1.4%).
     cosine, latitude = warnings(found, "narrow")
     says(cosine, "xval", "-5 to 3.74", "description.coords[][2] (0.9848 to 1)", "0.1%")
     says(latitude, "xval", "-5 to 3.74", "description.coords[][0] (0.766 to 0.848)", "0.8%")
     assert len(found.warnings) == 4
     assert (found.lossless, found.recommended) == (("digits",), "digits")
-    [note] = found.notes  # 0.0245 of 0.81, 0.0046 of 0.996 and 0.043 of 0.94 are 3%, 0.5% and 5%
+    [note] = found.notes  # 0.0245 / 0.81 = 3%, 0.0046 / 0.996 = 0.5%, 0.043 / 0.94 = 5%
     fields = ("coords[][0] (0.8085", "coords[][2] (0.99567", "start[2] (0.9411")
     assert all(field in note for field in fields)
 
@@ -211,7 +211,7 @@ def test_the_era5_losses_are_those_of_all_numbers(era5: Profile) -> None:
             if loss.error_exact:
                 assert loss.error_of_spread == pytest.approx(error, rel=1e-9)
                 assert loss.largest_relative_error == pytest.approx(most, rel=1e-9)
-            else:  # from 1,024 numbers, and of these the errors are mostly those of the few above 1
+            else:  # estimated from 1,024 numbers; the few above 1 cause most of the error
                 assert loss.error_of_spread == pytest.approx(error, rel=0.1)
                 assert loss.largest_relative_error is not None
                 assert 0.5 * most <= loss.largest_relative_error <= most
@@ -238,11 +238,11 @@ def test_what_the_lengths_of_the_era5_numbers_tell(era5: Profile, spec: str) -> 
         told = np.zeros(len(values))
         for length in np.unique(lengths):
             told[lengths == length] = values[lengths == length].mean()
-        variance = told.var() / values.var()  # of the means; what is left is within the lengths
+        variance = told.var() / values.var()  # between lengths; the rest is within lengths
         shares = np.bincount(lengths)[np.unique(lengths)] / len(lengths)
         bits = -(shares * np.log2(shares)).sum()
         leakage = there(loss.length_leakage)
-        exact = len(literals) == 300  # all of them are in the sample
+        exact = len(literals) == 300  # the sample contains all of them
         left = (1 - variance) * (leakage.numbers - 1)
         expected = max(0.0, 1 - left / (leakage.numbers - len(leakage.groups)))
         assert leakage.variance == pytest.approx(expected, abs=1e-9 if exact else 0.06)
@@ -253,9 +253,9 @@ def test_lengths_by_hand(tmp_path: Path, numtok: Shell, says: Says) -> None:
     some = ["a 1 b 1.5", "a 3 b 2.5", "a 12 b 3.5", "a 12 b 3.5"]
     found = schemes(profile(tmp_path, texts(tmp_path / "few.jsonl", *some), schemes=("digits",)))
     first, second = (there(loss.length_leakage) for loss in found["digits"].fields)
-    # 1 and 3 have one token and a variance of 1, both 12 have two: 0.5 of 25.5 is left.
+    # 1 and 3 have one token and a variance of 1; both 12s have two tokens. 0.5 of 25.5 remains.
     assert first.groups == (LengthGroup(1, 0.5, 2.0, 1.0), LengthGroup(2, 0.5, 12.0, 0.0))
-    assert first.variance == pytest.approx(1 - 0.5 / 25.5 * 3 / 2)  # of four numbers, two means
+    assert first.variance == pytest.approx(1 - 0.5 / 25.5 * 3 / 2)  # four numbers, two means
     assert (first.numbers, first.bits) == (4, 1.0)
     assert [of.tokens for of in second.groups] == [3]
     assert (second.variance, second.bits) == (0.0, 0.0)
@@ -271,7 +271,7 @@ def test_lengths_by_hand(tmp_path: Path, numtok: Shell, says: Says) -> None:
     assert float(shown["digits", 'after "a"']) == pytest.approx(0.98, abs=0.001)
     assert shown["p1000", 'after "a"'] == ""
     assert "length leak" not in numtok("profile", str(data), "--scheme", "p1000").out
-    # Fields of few numbers are not named for their lengths.
+    # Length leaks of fields with few numbers are not reported.
     few = [f"a {k % 7}{k % 3}" for k in range(400)] + ["rare 1", "rare 12"]
     texts(tmp_path / "b.jsonl", *few)
     out = numtok("profile", "b.jsonl", "--scheme", "digits").out
@@ -323,7 +323,7 @@ def test_tokens_are_those_that_encode_makes(tmp_path: Path, scheme: str) -> None
     (own,) = found.schemes
     assert own.vocabulary + found.text.vocabulary == counts["vocabulary"]
     tokens = counts["tokens"] / counts["rows"]
-    assert own.tokens_exact  # of few numbers the sample is complete
+    assert own.tokens_exact  # the sample contains all numbers
     assert own.tokens_per_row == pytest.approx(tokens, rel=1e-12)
     assert found.numbers == counts["numbers"]
 
@@ -333,9 +333,9 @@ def test_every_scheme_is_tried_and_plugins_too(tmp_path: Path, plugins: Path) ->
     add_plugin_folders([plugins])
     found = profile(tmp_path, texts(tmp_path / "a.jsonl", *(f"[{k}.5]" for k in range(1, 99))))
     others = [name for name in SCHEMES if not SCHEMES[name].defaults.same_tokens_as]
-    sized = {name: f"{name},whole=2,decimals=1" for name in ("fone", "rt")}  # as encode does
+    sized = {name: f"{name},whole=2,decimals=1" for name in ("fone", "rt")}  # sized as by encode
     assert [scheme.scheme for scheme in found.schemes] == [sized.get(one, one) for one in others]
-    # The tokens of bits, of numgpt, and, without a text, of digits.
+    # These have the same tokens as bits, numgpt and, without text, digits.
     assert set(SCHEMES) - set(others) == {"base10", "dice", "native"}
     (error,) = (loss.error_of_spread for loss in schemes(found)["decade"].fields)
     assert error is not None and 0 < error < 1e-6
@@ -360,17 +360,17 @@ def test_schemes_can_be_named(numtok: Shell, says: Says) -> None:
     assert [scheme["scheme"] for scheme in told["schemes"]] == ["p10,digits=5", "p10"]
     assert [scheme["tokens_per_number"] for scheme in told["schemes"]] == [7, 5]
     assert told["recommended"] == "p10,digits=5"
-    # 0.5 to 99.5 above 1000, written in steps of 10: 10 / sqrt(12) = 2.9, the spread of 99 even
-    # values is 99 / sqrt(12) = 28.6, and 1000, 1010 ... 1100 are 11.
+    # The 99 values from 1000.5 to 1098.5 are rounded to steps of 10, so 1000, 1010 ... 1100 remain:
+    # 11 values. The error is 10 / sqrt(12) = 2.9, and the spread is 99 / sqrt(12) = 28.6.
     text = told["warnings"][0]["text"]
     says(text, "p10 keeps 3 digits: [0] (1,000 to 1,098)", "10%", "99 values become 11")
 
 
-# --- what cannot be written --------------------------------------------------------------------
+# --- losses ------------------------------------------------------------------------------------
 
 
 def clips(found: Profile, scheme: str) -> list[tuple[int | float, bool]]:
-    """How many numbers of each field a scheme cannot write, and whether that is exact."""
+    """Return the number of clipped numbers per field, and whether each count is exact."""
     return [(loss.clipped, loss.clipped_exact) for loss in schemes(found)[scheme].fields]
 
 
@@ -380,10 +380,10 @@ FEW = ["9.994e9", "9.996e9", "9.9949999e9", "9.995e9", "1e-6", "9.996e-7", "9.99
 @pytest.mark.parametrize(
     ("rows", "wanted"),
     [
-        # 9.994e9 is rounded down into the range, 9.996e9 up out of it; 9.996e-7 is rounded up
-        # into it, 9.99e-7 is below. So 9.996e9, 1e10, 1e400 and 9.99e-7 are lost.
+        # 9.994e9 is rounded down into the range, and 9.996e9 up out of it. 9.996e-7 is rounded up
+        # into it, and 9.99e-7 is below. So 9.996e9, 1e10, 1e400 and 9.99e-7 are lost.
         (["[9.99e9, 9.994e9, 9.996e9, 1e10, 1e-6, 9.996e-7, 9.99e-7, 0, 1e400]"], [(4, True)]),
-        # The sample of 1,024 may have none of the two; their decades say that they are out.
+        # The sample of 1,024 may contain neither number, but their decades are out of range.
         ([f"[{k}.25, {k}.5e-3]" for k in range(1, 3000)] + ["[3e15, 4e-12]"] * 2, [(2, True)] * 2),
         # 9.996e9 and 9.995e9 (a tie, to even) are rounded up to 1e10; 9.994e-7 to 9.99e-7
         ([f"[{FEW[k % 7]}]" for k in range(7 * 500)], [(3 * 500, True)]),
@@ -414,23 +414,23 @@ def test_numbers_out_of_range_are_told(tmp_path: Path, says: Says) -> None:
 
 
 def test_numbers_near_the_edge_are_estimated_where_there_are_many(tmp_path: Path) -> None:
-    rows = [f"[{k}e6]" for k in range(9001, 11001)]  # up to 9.99e9, which 989 to 994 more round to
+    rows = [f"[{k}e6]" for k in range(9001, 11001)]  # 9,991e6 to 9,994e6 are rounded to 9.99e9
     [(clipped, exact)] = clips(profile(tmp_path, texts(tmp_path / "a.jsonl", *rows)), "p10")
-    lost = 11_000 - 9_995 + 1 - 1  # 9.995e9 is a tie: to even, 1.00e10
+    lost = 11_000 - 9_995 + 1 - 1  # 9.995e9 is a tie and rounded to even, 1.00e10
     assert not exact and clipped == pytest.approx(lost, rel=0.02)  # 1,001 of them are certain
-    # Numbers in the decades around a bound are each estimated by their own; the first two are
-    # more than a decade below 1e-6.
+    # Numbers in the decade of a bound are estimated, separately for each bound. The two small
+    # numbers are more than a decade below 1e-6.
     rows = [f"[{k}.25]" for k in range(3000)] + ["[4e-8]", "[5e-8]"]
     found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows))
     assert clips(found, "p10") == [(2, True)]
     near = [f"[1.{k:04d}e-7]" for k in range(3000)] + [f"[{k}.5e9]" for k in range(1, 9)] * 400
     found = profile(tmp_path, texts(tmp_path / "b.jsonl", *near, "[9.99e9]"))
-    # Nothing is lost at the upper end, and everything from 1e-7 to 2e-7.
+    # All numbers from 1e-7 to 2e-7 are lost, and none at the upper end.
     assert clips(found, "p10") == [(3000, False)]
 
 
 def test_the_decade_of_a_bound_is_that_of_its_literal() -> None:
-    """Private: a bound a decade off shows only in estimates."""
+    """A private function is tested, because a bound that is a decade off affects only estimates."""
     bounds = (1e-6, 1e-7, 1e-11, 9.99e9, 1e22, 5e-324, 0.0)
     assert list(map(_decade, bounds)) == [-6, -7, -11, 9, 22, -80, -81]
 
@@ -439,7 +439,7 @@ def test_the_decade_of_a_bound_is_that_of_its_literal() -> None:
     "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 20))]
 )
 def test_losses_are_those_of_all_numbers_written_and_read_back(seed: int, tmp_path: Path) -> None:
-    """Every figure that is called exact, from fields of zeros, few values and many."""
+    """All values reported as exact are correct, for fields of zeros, few values and many values."""
     rng = np.random.default_rng(seed)
     few = ["0", "1e-9", "-5", "7.25", "8e12", "-123456", "1e-6", "9.999e-7", "0.001"]
     pools = [
@@ -475,7 +475,7 @@ def test_losses_are_those_of_all_numbers_written_and_read_back(seed: int, tmp_pa
 
 
 def test_digits_that_float64_cannot_hold_are_a_loss(tmp_path: Path) -> None:
-    rows = [f"id {2**53 + 1 + 2 * k} of {k / 7}" for k in range(60)]  # k / 7 is read as written
+    rows = [f"id {2**53 + 1 + 2 * k} of {k / 7}" for k in range(60)]  # k / 7 survives float64
     found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows))
     assert "digits" in found.lossless and "bits" not in found.lossless
     found = profile(tmp_path, texts(tmp_path / "a.jsonl", *(f"of {k / 7}" for k in range(60))))
@@ -485,12 +485,12 @@ def test_digits_that_float64_cannot_hold_are_a_loss(tmp_path: Path) -> None:
 def test_nothing_is_called_fine_that_is_not_certain(tmp_path: Path, numtok: Shell) -> None:
     rows = [f"[{100 + k % 900}e{k // 900}]" for k in range(5000)]
     found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows))
-    # Four digits of ud.
+    # ud keeps four digits.
     written = ("bits", "bpe", "digits", "numerologic", "numvalue")
     whole = (*written, "rt,whole=8,decimals=0", "triads", "tst", "ud")
     assert found.lossless == tuple(sorted((*whole, *ROUNDING)))
     assert schemes(found)["p10"].fields[0].error_exact
-    # One number more with four digits: the sample of 1,024 may not have it.
+    # An additional number has four digits, and the sample of 1,024 may not contain it.
     found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows, "[1.234]"))
     assert found.lossless == (*written, "rt,whole=8,decimals=3", "triads", "tst", "ud")
     assert not schemes(found)["p10"].fields[0].error_exact
@@ -507,7 +507,7 @@ def test_bounds_beyond_counted_decades_are_estimated(tmp_path: Path, plugins: Pa
     rows += [f"[1, {k}e400, 5]" for k in range(500)]
     found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows), schemes=("shortest", "digits"))
     estimate = pytest.approx(499, rel=0.2)  # 0e400 is 0
-    # The first is up to 1.999e303.
+    # Numbers in the first field are at most 1.999e303.
     assert clips(found, "shortest") == [(0, True), (estimate, False), (0, True)]
     assert clips(found, "digits") == [(0, True)] * 3
 
@@ -521,14 +521,14 @@ def test_a_channel_that_float64_cannot_scale_is_told(tmp_path: Path, says: Says)
 
 
 def test_whole_numbers_that_are_mixed_up_are_told(tmp_path: Path, says: Says) -> None:
-    # 4-digit labels up to 9,990 by steps of 10 are written as they are; by steps of 1 they are not
+    # 4-digit labels up to 9,990 in steps of 10 are exact; in steps of 1, they are rounded.
     rows = [f"[{1000 + 10 * k}, {9000 + k}, {k * 999_000}]" for k in range(900)]
     found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows), schemes=("p1000",))
-    # 9,000 to 9,899: steps of 10, so the error is 10 / sqrt(12) = 2.9 in a spread of
-    # 900 / sqrt(12) = 260, 1.1%; 9,000, 9,010 ... 9,900 are 91.
+    # 9,000 to 9,899 are rounded to steps of 10. The error is 10 / sqrt(12) = 2.9, or 1.1% of the
+    # spread, 900 / sqrt(12) = 260. 9,000, 9,010 ... 9,900 are 91 values.
     [told] = warnings(found, "rounded")
     says(told, "p1000 keeps 3 digits: [1] (9,000 to 9,899)", "1.1%", "900 values become 91")
-    labels = [f"[{10_000 + 97 * k}]" for k in range(900)]  # 10,000 to 97,203, by steps of 97
+    labels = [f"[{10_000 + 97 * k}]" for k in range(900)]  # 10,000 to 97,203, in steps of 97
     found = profile(tmp_path, texts(tmp_path / "b.jsonl", *labels), schemes=("p10,digits=2",))
     told = " ".join(warnings(found, "rounded") + warnings(found, "merged"))
     assert "900 values become 88" in told
@@ -537,7 +537,7 @@ def test_whole_numbers_that_are_mixed_up_are_told(tmp_path: Path, says: Says) ->
 def test_a_field_that_is_small_in_the_channel_is_told(tmp_path: Path, says: Says) -> None:
     rows = [f"[{k}, {1000 * k}]" for k in range(-50, 51)]
     found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows), schemes=("xval",))
-    # The largest magnitude is 50,000, which becomes 5; [0] has 100 of 100,000.
+    # The largest magnitude, 50,000, is scaled to 5, and [0] uses 100 of the range of 100,000.
     [told] = warnings(found, "narrow")
     says(told, "xval", "-5 to 5", "[0] (-50 to 50)", "0.1%")
     (first, second) = schemes(found)["xval"].fields
@@ -548,14 +548,14 @@ def test_the_worse_kind_of_loss_decides_what_is_recommended(tmp_path: Path) -> N
     rows = [f"[{k}e12, {k}, {k + 7}]" for k in range(1, 100)]
     path = texts(tmp_path / "a.jsonl", *rows)
     found = profile(tmp_path, path, schemes=("p10", "xval"))
-    # p10 cannot write [0] at all; of xval there is more to say, but it has all numbers.
+    # p10 cannot represent [0] at all. xval has more warnings, but represents all numbers.
     told = [(one.kind, one.schemes) for one in found.warnings]
     assert told == [("clipped", ("p10",)), ("narrow", ("xval",)), ("narrow", ("xval",))]
     assert found.recommended == "xval"
     found = profile(
         tmp_path, texts(path, *(f"[{k}e15, {k}]" for k in range(1, 100))), schemes=("p10",)
     )
-    # Numbers that are clipped are not told again as mixed up.
+    # Clipped numbers are not also reported as merged.
     assert [(told.kind, told.field) for told in found.warnings] == [("clipped", "[0]")]
 
 
@@ -563,23 +563,23 @@ def test_affine_is_recommended_for_high_levels(tmp_path: Path, numtok: Shell) ->
     rows = [f"[{20_000 + k / 10}, {20_000 - k / 4}]" for k in range(-50, 51)]
     found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows))
     [note] = found.notes
-    # 101 even steps of 0.1 and of 0.25 have the standard deviations 2.92 and 7.29.
+    # 101 values in steps of 0.1 and of 0.25 have the standard deviations 2.92 and 7.29.
     for part_of in ("[0] (20,000 ± 2.92)", "[1] (20,000 ± 7.29)", "xval --normalize affine"):
         assert part_of in note
     assert (found.recommended, found.recommended_normalize) == ("xval", "affine")
     command = "next: numtok encode --scheme xval --normalize affine"
     assert command in numtok("profile", "a.jsonl").out
-    # One scale for all fields does not bring out the changes of one of them beside others.
+    # A single scale for all fields does not resolve the changes of one of them.
     rows = [f"[{20_000 + k / 10}, {k}]" for k in range(-50, 51)]
     found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows))
     [note] = found.notes
     assert "[0] (20,000 ± 2.92)" in note and "Subtract a constant" in note
     assert found.value_normalize == "signed-log"
-    assert found.recommended == "fone,whole=5,decimals=1"  # xval barely sees such changes
+    assert found.recommended == "fone,whole=5,decimals=1"  # xval barely resolves such changes
 
 
 def test_small_numbers_beside_large_ones_are_for_a_logarithm(tmp_path: Path) -> None:
-    """As docs/get-started/which-encoding.md says, where numgpt was recommended."""
+    """docs/get-started/which-encoding.md gives the same advice. numgpt used to be recommended."""
     rows = [f"[{k}, {1000 * k}, {k / 100}]" for k in range(-50, 51)]
     found = profile(tmp_path, texts(tmp_path / "a.jsonl", *rows))
     assert (found.recommended, found.recommended_normalize) == ("xval", "signed-log")
@@ -633,7 +633,7 @@ def test_numbers_with_commas_are_noted(tmp_path: Path, says: Says) -> None:
                 says(note, f"{name} always follow a comma", "--numbers thousands")
 
 
-# --- rows, splits and the way they are read ----------------------------------------------------
+# --- rows, splits and inputs -------------------------------------------------------------------
 
 
 def test_the_result_depends_on_no_division_of_the_rows_and_no_worker(
@@ -666,7 +666,7 @@ def test_the_result_depends_on_no_division_of_the_rows_and_no_worker(
             assert replace(told, figure=0.0) == replace(expected_told, figure=0.0)
         for mine, theirs in zip(changed.fields, whole.fields, strict=True):
             figures, expected = (dict(vars(field)) for field in (mine, theirs))
-            for name in ("mean", "deviation"):  # sums of floats, in another order
+            for name in ("mean", "deviation"):  # these depend on the order of summation
                 assert figures.pop(name) == pytest.approx(expected.pop(name), rel=1e-12)
             assert figures == expected
 
@@ -716,7 +716,7 @@ def test_every_kind_of_input_is_read(numtok: Shell) -> None:
     assert told["splits"] == {"test": 10, "train": 50}
     fields = [(field["name"], field["numbers"], field["high"]) for field in told["fields"]]
     assert fields == [("[0]", 60, 59.0), ("[1]", 60, 59.5)]
-    # The channel is scaled by the train split alone, in which 49.5 is the largest.
+    # The channel is scaled by the train split, whose largest number is 49.5.
     (xval,) = (scheme for scheme in told["schemes"] if scheme["scheme"] == "xval")
     assert xval["constants"] == {"factor": 5 / 49.5}
     ran = numtok("profile", "--text-field", "words", "b.jsonl.gz", "test=c.parquet")
@@ -752,7 +752,7 @@ def test_rows_of_other_splits_are_profiled(tmp_path: Path, numtok: Shell, says: 
     assert schemes(found)["p10"].tokens_per_row is None
     [note] = found.notes
     says(note, "split 'train' is empty", "fitted on all rows", "no merges")
-    # A command that would fail is not named.
+    # A command that would fail is not suggested.
     assert numtok("encode", "--scheme", "p10", "test=a.jsonl").code != 0
     assert "next:" not in numtok("profile", "test=a.jsonl").out
 
@@ -784,7 +784,7 @@ def test_errors_are_one_line(numtok: Shell, says: Says) -> None:
     (Path("bad.jsonl")).write_text('{"text": 5}\n')
     (Path("blank.jsonl")).write_text("\n\n")
     (Path("empty.jsonl")).write_text("")
-    # Before anything is read.
+    # This error is raised before any input is read.
     with pytest.raises(UsageError, match=r"--workers must be at least 1 \(got 0\)"):
         Config(("a.jsonl",), workers=0)
     for words, code, told in (
@@ -804,7 +804,7 @@ def test_errors_are_one_line(numtok: Shell, says: Says) -> None:
             says.refused(numtok("profile", *words.split()), code, *told)
 
 
-# --- what is printed ---------------------------------------------------------------------------
+# --- output ------------------------------------------------------------------------------------
 
 _PAGES: dict[str, list[str]] = {
     "none": ["no number", ""],
@@ -840,7 +840,7 @@ def test_a_page_fits_the_terminal(
     lines = ran.out.splitlines()
     assert lines[0] == "a.jsonl"
     tables = lines[: lines.index("losses, worst first")] if name[:4] == "wide" else lines
-    # A command is never folded, so that it can be copied.
+    # A command is never wrapped, so that it can be copied.
     assert [line for line in tables if cell_len(line) > limit and line != lines[-1]] == []
     assert all(line == line.rstrip() for line in lines)
     if name == "none":
@@ -897,7 +897,7 @@ def test_json_has_everything_under_keys_that_stay(numtok: Shell) -> None:
     }  # fmt: skip
     p1000 = next(scheme for scheme in told["schemes"] if scheme["scheme"] == "p1000")
     assert p1000["fields"][1] == {
-        # 20,000 and 30,000 are read back: each is 0.5 off, in a spread of 5,000
+        # 20,000 and 30,000 are read back, each with an error of 0.5, and the spread is 5,000
         "field": "[1]", "tokens_per_number": 3.0, "tokens_exact": True, "clipped": 0,
         "clipped_exact": True, "error_of_spread": 0.0001, "error_exact": True,
         "largest_relative_error": 0.5 / 20000.5, "distinct_left": 2, "channel_share": None,
@@ -925,7 +925,7 @@ def test_json_of_numbers_that_are_sampled_is_json(numtok: Shell) -> None:
 
 
 def test_a_loss_without_a_spread_is_unknown(numtok: Shell) -> None:
-    # Squares of differences of 1e-300 are 0 in float64, so the spread is not known.
+    # Squares of differences of 1e-300 underflow to 0 in float64, so the spread is unknown.
     texts(Path("a.jsonl"), *(f"[{k}.3e-300]" for k in range(1, 9)))
     lines = numtok("profile", "--scheme", "xval", "a.jsonl").out.splitlines()
     assert lines[3].split() == ["field", "count", "from", "to", "digits", "values", "top"]

@@ -1,4 +1,4 @@
-"""Files with a target in a field of its own: from records to texts, models and predictions."""
+"""Files of records with a field as the target: texts, models and predictions made from them."""
 
 import csv
 import io
@@ -47,7 +47,7 @@ def write_csv(name: str, rows: Sequence[dict[str, object]], separator: str = ","
 
 
 def write_jsonl(name: str, rows: Sequence[dict[str, object]]) -> str:
-    """Write prices as numbers, with the same digits."""
+    """Write rows as JSON Lines, with prices as numbers of the same digits."""
     lines = []
     for row in rows:
         price = row.get("price")
@@ -389,7 +389,7 @@ COMMANDS = {
     "features": ("features", "--model", "hf:none"),
     "table": ("table",),
 }
-#: Choices that contradict each other, with parts of the message. A table has --features.
+#: Contradictory options, with parts of the message. Tables have --features instead of --fields.
 CONTRADICTIONS: Sequence[tuple[Sequence[str], Sequence[str]]] = (
     (["--fields", "rooms,price"], ["--fields", "the target 'price'"]),
     (["--fields", "rooms,rooms"], ["--fields", "'rooms' twice"]),
@@ -460,7 +460,7 @@ def test_a_file_that_does_not_exist_is_reported_with_the_nearest_name(
     assert ran.code == 2 and "hoems.csv: file not found" in ran.err and "'homes.csv'" in ran.err
 
 
-#: Names with a meaning in rows of texts, in tables or in reports.
+#: Names that have a meaning in rows of texts, in tables or in reports.
 NAMES = ("cluster", "id", "text", "targets", "split", "split_1", "not_numbers", "label", "group")
 
 

@@ -1,4 +1,4 @@
-"""``numtok score``: files of answers, what it prints, and ways to use it wrongly."""
+"""``numtok score``: files of answers, output and errors."""
 
 import csv
 import gzip
@@ -23,7 +23,8 @@ def written(path: str, *rows: object) -> str:
 
 
 def said(wrong: int, **more: Any) -> list[dict[str, Any]]:
-    """Answers to all questions, in another order, of which the first ones are wrong."""
+    """Return answers to all questions in reverse order. The first ``wrong`` questions get a wrong
+    answer."""
     rows = [
         {"id": row["id"], "answer": f"It is **{row['truth']}**." if n >= wrong else "5000"} | more
         for n, row in enumerate(GOLD)
@@ -66,7 +67,7 @@ def test_one_file_needs_no_ids(numtok: Shell) -> None:
 def test_numbers_in_json_stay_as_written(numtok: Shell) -> None:
     Path("a.jsonl").write_text('{"answer": "0.10", "truth": 0.10}\n{"answer": 1e2, "truth": 100}\n')
     found = printed(numtok, "a.jsonl", "--rule", "strict", "--out", "read.jsonl")
-    assert exact(found) == 0.5  # 1e2 is written otherwise than 100
+    assert exact(found) == 0.5  # 1e2 and 100 differ as text
     first, second = map(json.loads, Path("read.jsonl").read_text().splitlines())
     assert first == {
         "id": "1",

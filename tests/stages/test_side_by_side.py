@@ -1,5 +1,5 @@
-"""Evaluation, prediction, probes and folds of a table on several devices: what one process says,
-and what becomes of a command whose processes end."""
+"""Evaluation, prediction, probes and folds of a table on several devices: the same results as with
+one process, and clean exits if a process ends."""
 
 import csv
 import json
@@ -40,7 +40,7 @@ TINY = "nano,layers=1,width=16,heads=2"
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory, one_thread: None) -> World:
-    """Rows of three numbers, two of them targets, with a label and an answer."""
+    """Return a world whose rows have three numbers, two of them targets, a label and an answer."""
     made = World(tmp_path_factory.mktemp("devices"))
     rows = []
     for index in range(60):
@@ -54,14 +54,14 @@ def world(tmp_path_factory: pytest.TempPathFactory, one_thread: None) -> World:
 
 @pytest.fixture(scope="module")
 def two() -> Iterator[Devices]:
-    """Two processes, which serve all tests here."""
+    """Yield two processes that all tests of this module share."""
     with Workers(2) as workers:
         yield Devices(workers)
 
 
 @pytest.fixture
 def shared(two: Devices, monkeypatch: pytest.MonkeyPatch) -> None:
-    """``--devices 2`` means these; few rows are many batches."""
+    """Let ``--devices 2`` use the shared processes, and use small batches."""
 
     @contextmanager
     def some(asked: str, device: torch.device) -> Iterator[Devices]:
@@ -80,7 +80,8 @@ def encoded(world: World, scheme: str) -> Artifact:
 
 
 def on_both(work: Callable[[str], Artifact]) -> Artifact:
-    """Of one device and of two, each under a name of its own: the same version and files."""
+    """Run ``work`` with one device and with two, and check that both artifacts have the same
+    version and files. ``work`` must give each its own name."""
     one, several = work("1"), work("2")
     assert several.path != one.path and several.version == one.version
     assert contents(several) == contents(one)
@@ -99,7 +100,7 @@ def evaluate(world: World, model: Artifact, **options: Any) -> Artifact:
 
 
 def test_reports_are_those_of_one_device(world: World, shared: None) -> None:
-    """Of drawn numbers, of distributions calibrated target by target, of labels and answers."""
+    """This holds for samples, distributions calibrated per target, labels and answers."""
     for scheme, objective, options in (
         ("digits", "ar", {"draws": 3, "point": "mean", "rows": 10}),
         ("xval", "mlm:targets", {}),
@@ -113,7 +114,7 @@ def test_reports_are_those_of_one_device(world: World, shared: None) -> None:
 
 @pytest.fixture
 def folds(world: World) -> Path:
-    """The file of a table with two folds, which is in the store."""
+    """Return the file of a table with two folds, and add the table to the store."""
     path = world.root / "table.csv"
     with path.open("w", newline="") as file:
         rows = csv.writer(file)
@@ -140,7 +141,7 @@ def test_tables_are_those_of_one_device(world: World, shared: None, folds: Path)
 def test_folds_side_by_side_are_those_of_one_device(
     world: World, two: Devices, folds: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where one device had begun."""
+    """The results are also the same if one device began the training."""
 
     class Stopped(Exception):
         pass
@@ -162,7 +163,7 @@ def test_folds_side_by_side_are_those_of_one_device(
         made = train.run(of_folds(name, devices="3"), world.store, told.append).artifact
         assert contents(made) == contents(alone)
         assert {(one.fold, one.folds, one.epoch.epoch) for one in told} == {(0, 2, 4), (1, 2, 4)}
-        assert timing_of(made)["devices"] == 2  # no more than there are folds
+        assert timing_of(made)["devices"] == 2  # at most one per fold
         assert [one.name for one in (made.path / "receipts").iterdir()] == ["model.json"]
 
 
@@ -186,7 +187,7 @@ def test_rows_without_truth_come_out_in_order(world: World, shared: None, tmp_pa
     with pytest.raises(DataError, match=":24:"):
         for line in predict.run(replace(asked, devices="2"), world.store):
             begun.append(line)
-    assert begun == found[:20]  # what came before, as from one process
+    assert begun == found[:20]  # all batches before the error, as with one process
 
 
 def test_probes_are_those_of_one_device(world: World, shared: None) -> None:
@@ -234,7 +235,7 @@ def test_devices_are_as_many_as_there_are(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.slow
 @pytest.mark.parametrize("end", ["worker", "interrupted", "terminated", "killed"])
 def test_nobody_is_left_and_the_same_command_does_it(world: World, end: str) -> None:
-    """A worker that dies is told in one line."""
+    """However the command ends, no process is left. The death of a worker is reported in a line."""
     data = encoded(world, "digits")
     model = world.model(data, "ar", preset=TINY, steps=2, name=f"for-{end}")
     rows = ({"id": index, "text": f"({index} + [?]) = [?]"} for index in range(40_000))
@@ -249,7 +250,7 @@ def test_nobody_is_left_and_the_same_command_does_it(world: World, end: str) -> 
         start_new_session=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler) and None,
     )
-    first = there(process.stdout).readline()  # so both are at work
+    first = there(process.stdout).readline()  # after the first line, both workers are running
     children = psutil.Process(process.pid).children(recursive=True)
     workers = [one for one in children if "spawn_main" in " ".join(one.cmdline())]
     assert len(workers) == 2

@@ -1,4 +1,4 @@
-"""``numtok table``: a file of one's own as a table artifact, and what is wrong with one."""
+"""``numtok table``: tables from user files, and errors in such files."""
 
 import json
 import shlex
@@ -42,7 +42,7 @@ def made(config: Config) -> Table:
 
 
 def of_csv(content: str | bytes, **options: Any) -> Table:
-    """A table of a file of these bytes, with the target y."""
+    """Make a table from a CSV file with this content, with the target y."""
     Path("a.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
     return made(Config("a.csv", **{"target": "y"} | options))
 
@@ -53,7 +53,7 @@ def refused(says: Says, config: Config, *parts: str, kind: type[NumtokError] = D
 
 
 def columns(table: Table) -> dict[str, list[object]]:
-    """The features by name, as they were read."""
+    """Return the values of each feature by name."""
     numbers, categories = iter(table.numbers.T.tolist()), iter(table.categories)
     return {
         feature.name: next(numbers) if feature.kind == "number" else next(categories).to_pylist()
@@ -61,7 +61,7 @@ def columns(table: Table) -> dict[str, list[object]]:
     }
 
 
-# --- what is made ------------------------------------------------------------------------------
+# --- results -----------------------------------------------------------------------------------
 
 
 def test_numbers_booleans_and_strings_become_features(here: Path) -> None:
@@ -72,7 +72,7 @@ def test_numbers_booleans_and_strings_become_features(here: Path) -> None:
     assert found == {"garden": garden, "street": street}
     assert table.target.tolist() == [200.5, 310, 150.25, 99]
     assert table.file.notes == []
-    # Named features are taken in the order given.
+    # Features have the order in which they are named.
     named = of_csv(HOUSES, target="price", features=("street", "rooms"))
     assert list(columns(named)) == ["street", "rooms"]
 
@@ -194,8 +194,8 @@ def test_an_index_that_pandas_wrote_is_no_feature(here: Path) -> None:
 def test_files_as_spreadsheets_write_them_are_read(here: Path) -> None:
     text = '\ufeff"the x",y\r\n"a, ""b""",1\r\n"c\nd",2\r\n'
     assert columns(of_csv(text, split="test=0.0001")) == {"the x": ['a, "b"', "c\nd"]}
-    # A value far down decides the type as one at the top does.
-    rows = "".join(f"{k},{k}\n" for k in range(300_000))  # more than Arrow looks at by itself
+    # A value at the end of the file affects the type like one at the beginning.
+    rows = "".join(f"{k},{k}\n" for k in range(300_000))  # more than Arrow's type inference reads
     table = of_csv(f"x,y\n{rows}word,1\n")
     assert table.file.features[0].kind == "category"
     assert table.file.notes == ["'x' is a category, because 'word' in row 300001 is not a number"]
@@ -257,7 +257,7 @@ def test_notes_are_told_on_stderr_or_in_json(numtok: Shell) -> None:
 
 @pytest.mark.parametrize("bad", ["", "NA", "nan", "inf", "-3e307", "unknown"])
 def test_rows_without_a_usable_target_are_skipped(here: Path, bad: str) -> None:
-    """The others have the values and the splits that they have without these rows."""
+    """Skipped rows do not change the values and splits of other rows."""
     lines = [f"{k},z{k % 3},{k * k}" for k in range(60)]
     whole = of_csv("\n".join(["x,kind,y", *lines]))
     for k in (0, 7, 59):

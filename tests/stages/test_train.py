@@ -1,5 +1,4 @@
-"""``numtok train``: what it makes, what it prints, what it refuses; faults are in
-test_train_faults.py."""
+"""``numtok train``: results, output and errors. Faults are tested in test_train_faults.py."""
 
 import csv
 import io
@@ -60,17 +59,17 @@ CONTENT = {WEIGHTS, MODEL_FILE, LOG_FILE, "scheme.json"}
 
 @pytest.fixture(autouse=True)
 def one_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """For such small models more threads are only slower, and bytes depend on their number."""
+    """Use one thread: more threads slow down such small models, and their number changes bytes."""
     threads = torch.get_num_threads()
     monkeypatch.setenv("NUMTOK_THREADS", "1")
-    torch.set_num_threads(1)  # also where the fixture ``numtok`` forgets the variable
+    torch.set_num_threads(1)  # also if the fixture ``numtok`` unsets the variable
     yield
     torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with sums and products, encoded in three ways; 480 of 600 rows are learnt."""
+    """Return a store with sums and products in three encodings, with 480 of 600 rows in train."""
     root = tmp_path_factory.mktemp("data") / "artifacts"
     generated(Store(root), "arithmetic,operands=2", 600)
     for scheme in ("numvalue", "p1000", "xval"):
@@ -80,14 +79,14 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def store(data: Path, tmp_path: Path) -> Store:
-    """A copy of it, for one test; in ``artifacts`` of the working folder of ``numtok``."""
+    """Return a copy of that store for one test, in the working folder of ``numtok``."""
     shutil.copytree(data, tmp_path / "artifacts")
     return Store(tmp_path / "artifacts")
 
 
 @pytest.fixture(scope="module")
 def taught(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The store with the model that ``trained`` makes."""
+    """Return a copy of that store with the model that ``trained`` makes."""
     root = tmp_path_factory.mktemp("taught") / "artifacts"
     shutil.copytree(data, root)
     with pytest.MonkeyPatch.context() as patch:
@@ -98,13 +97,13 @@ def taught(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def learnt(taught: Path, tmp_path: Path) -> Artifact:
-    """The model in a copy of it, for one test; in the working folder of ``numtok``."""
+    """Return the model in another copy for one test, in the working folder of ``numtok``."""
     shutil.copytree(taught, tmp_path / "artifacts")
     return Store(tmp_path / "artifacts").resolve("arithmetic-xval-nano")
 
 
 def tiny(scheme: str = "xval", **options: Any) -> Config:
-    """Some steps with a tiny model; 8 steps are an epoch."""
+    """Return settings for a few steps with a tiny model. An epoch has 8 steps."""
     budget = {} if {"tokens", "minutes"} & options.keys() else {"steps": 6}
     chosen: dict[str, Any] = {"preset": TINY, "batch": 64} | budget | options
     return Config(f"arithmetic-{scheme}", **chosen)
@@ -118,19 +117,19 @@ def train(store: Store, config: Config) -> Artifact:
 
 
 def records(artifact: Artifact, split: str) -> list[dict[str, Any]]:
-    """The lines of metrics.jsonl of one split."""
+    """Return the lines of metrics.jsonl for a split."""
     lines = map(msgspec.json.decode, (artifact.path / LOG_FILE).read_bytes().splitlines())
     return [line for line in lines if line["split"] == split]
 
 
 def texts(store: Store, rows: Sequence[Mapping[str, object]], **options: Any) -> Artifact:
-    """Some rows of text, encoded under the name ``texts``."""
+    """Encode rows of text under the name ``texts``."""
     path = jsonl(store.root.parent / "texts.jsonl", rows)
     return encoded(store, path, **{"scheme": "xval", "name": "texts"} | options)
 
 
 def sentences(rows: int) -> list[Row]:
-    """Of very different lengths, and without targets."""
+    """Return rows of very different lengths, without targets."""
     return [{"text": f"at {row}.5 m" + " and so on" * (row * row % 17)} for row in range(rows)]
 
 
@@ -167,7 +166,7 @@ def test_a_target_that_hardly_varies_has_a_note(
     assert any("'year'" in note and "affine,by=answer" in note for note in notes) == has_note
 
 
-# --- what is made ------------------------------------------------------------------------------
+# --- results -----------------------------------------------------------------------------------
 
 
 def test_a_model_holds_its_weights_settings_losses_and_encoding(store: Store) -> None:
@@ -197,7 +196,7 @@ def test_a_model_holds_its_weights_settings_losses_and_encoding(store: Store) ->
     timing = timing_of(artifact)
     seconds = timing["seconds"]
     assert timing["tokens_per_second"] == pytest.approx(trained.tokens / seconds)
-    assert timing["numbers_per_second"] == pytest.approx(trained.tokens / 2 / seconds)  # of 6, 3
+    assert timing["numbers_per_second"] == pytest.approx(trained.tokens / 2 / seconds)  # 3 of 6
     assert timing["flops_per_second"] == pytest.approx(trained.flops / seconds)
     assert timing["matmul_flops_per_second"] > 1e8
     assert timing["mfu"] == timing["flops_per_second"] / timing["matmul_flops_per_second"]
@@ -230,14 +229,14 @@ def test_without_targets_every_number_is_learnt(store: Store) -> None:
 def test_losses_are_of_both_splits_and_the_head_is_calibrated_on_validation(store: Store) -> None:
     artifact = train(store, tiny(steps=12))
     assert [record["step"] for record in records(artifact, "train")] == list(range(1, 13))
-    # A look costs a third of a step, and is to cost a tenth of the time: after each third step.
+    # Validation costs a third of a step and may take a tenth of the time, so it runs every 3 steps.
     assert [record["step"] for record in records(artifact, "validation")] == [3, 6, 9, 12]
     for record in records(artifact, "validation"):
         assert record["loss"] == record["token_loss"] + record["value_loss"]
         assert record["tokens"] == records(artifact, "train")[record["step"] - 1]["tokens"]
     trained = read_model(artifact, CPU).trained
     assert trained.calibrated_on == "validation"
-    # The deviation is measured on the same rows as the last loss of the value head.
+    # The standard deviation is measured on the same rows as the last loss of the value head.
     last = records(artifact, "validation")[-1]["value_loss"]
     assert trained.calibration["deviation"] == pytest.approx(last**0.5, rel=1e-6)
 
@@ -268,7 +267,7 @@ def test_what_is_too_large_for_memory_is_learnt_from_disk_to_the_same_weights(
     assert len(spilled) == 2 and not any(path.exists() for path in spilled)
 
 
-@pytest.mark.parametrize("objective", ["ar", "mlm,rate=1"])  # the number is seen; it is not
+@pytest.mark.parametrize("objective", ["ar", "mlm,rate=1"])  # ar reads the number, mlm masks it
 @pytest.mark.parametrize("others", [0, 5])
 def test_numbers_too_large_for_float32_do_not_spoil_a_model_that_never_learnt_them(
     store: Store, objective: str, others: int
@@ -293,7 +292,7 @@ def test_threads_that_prepare_batches_change_nothing(
     for workers in (0, 1, 3):
         root = tmp_path / f"workers {workers}"
         shutil.copytree(store.root, root)
-        # Two steps an epoch: the threads are often at different epochs.
+        # With two steps per epoch, the threads are often in different epochs.
         config = tiny(scheme, steps=steps, batch=240, batch_workers=workers, objective="mlm")
         made.append(contents(train(Store(root), config)))
     assert made[0] == made[1] == made[2]
@@ -327,7 +326,7 @@ def test_the_version_follows_what_changes_the_model_and_nothing_else(store: Stor
 
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which(os.environ.get("CXX", "g++")), reason="no C++ compiler")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PyTorch's compiler
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # from PyTorch's compiler
 def test_a_compiled_run_is_the_same_experiment_to_rounding(numtok: Shell, store: Store) -> None:
     made = []
     for more in ((), ("--compile",)):
@@ -376,7 +375,7 @@ def test_a_budget_in_minutes_is_measured_and_is_what_the_version_depends_on(
     assert made.manifest.settings["budget"] == {"minutes": 0.004}
     steps = made.manifest.counts["steps"]
     assert steps > 1
-    # Asked were 0.24 seconds; other work may take the processor.
+    # The budget is 0.24 seconds, but other processes may use the CPU.
     assert 0.024 < timing_of(made)["seconds"] < 6
     store.remove(made)
     monkeypatch.setattr(loop, "seconds_per_step", lambda *_: 0.004 * 60 / 4)
@@ -390,7 +389,7 @@ def test_a_pace_is_measured_and_nothing_is_kept_of_it(store: Store) -> None:
     seconds = pace(tiny(), store, 0.01)
     assert 0 < seconds < 5
     assert [one.ref for one in store.artifacts()] == before
-    with pytest.raises(UsageError, match="token"):  # as training would
+    with pytest.raises(UsageError, match="token"):  # like training
         pace(tiny(head="token"), store, 0.01)
 
 
@@ -406,7 +405,7 @@ def test_init_begins_with_the_weights_of_a_model(store: Store) -> None:
     first = train(store, tiny(steps=12))
     again = train(store, tiny(steps=1, init=first.ref, learning_rate=1e-9, name="again"))
     assert again.manifest.parents[1] == first.as_parent()
-    # So small a rate leaves the weights where they were.
+    # Such a low rate does not change the weights.
     last = records(first, "validation")[-1]["loss"]
     assert records(again, "validation")[0]["loss"] == pytest.approx(last, rel=1e-5)
     fresh = train(store, tiny(steps=1, learning_rate=1e-9, name="fresh"))
@@ -429,14 +428,14 @@ def test_init_brings_the_range_that_its_head_says_numbers_by(store: Store) -> No
     second = train(store, Config(large.ref, **common, **more))
     one, other = (read_model(artifact, CPU).model for artifact in (first, second))
     assert one.settings.scaling == other.settings.scaling is not None
-    # Of one size, but as other parameters.
+    # Both heads have the same number of outputs, but the outputs have other meanings.
     told = "does not match: its head is riemann:9, but the new model's is mdn:3"
     with pytest.raises(UsageError, match=told):
         train(store, Config(small.ref, **common | more | {"head": "mdn:3", "name": "third"}))
 
 
 def of_x(value: float) -> Row:
-    """``x = 7``, whose target is x."""
+    """Return a row such as ``x = 7`` with the target x."""
     return {"id": f"{value}", "text": f"x = {value}", "targets": {"x": [[4, 4 + len(f"{value}")]]}}
 
 
@@ -512,7 +511,7 @@ def trained(numtok: Shell, *more: str, scheme: str = "xval") -> Ran:
 
 
 def figures(ran: Ran) -> dict[str, str]:
-    """The printed table of a training."""
+    """Return the table that training printed."""
     return dict(re.split(r"\s{2,}", line.strip()) for line in ran.err.splitlines()[3:] if line)
 
 
@@ -733,15 +732,15 @@ def test_updates_say_where_training_stands(store: Store) -> None:
     for one in updates:
         speed = one.speed
         assert speed.tokens_per_second > 0
-        assert speed.numbers_per_second == pytest.approx(speed.tokens_per_second / 2)  # of 6, 3
+        assert speed.numbers_per_second == pytest.approx(speed.tokens_per_second / 2)  # 3 of 6
         assert 0 < speed.mfu <= 1
         assert one.peak_memory > 1 << 20
     assert updates[-1].seconds_left == 0
 
 
-# --- what is refused ---------------------------------------------------------------------------
+# --- errors ------------------------------------------------------------------------------------
 
-#: Options, and some of what is said of them.
+#: Invalid options, and parts of their error messages.
 REFUSED: tuple[tuple[str, *tuple[str, ...]], ...] = (
     ("--steps 1 --minutes 1", "--steps and --minutes", "cannot be combined"),
     ("--steps 1 --tokens 1", "--steps and --tokens", "cannot be combined"),
@@ -799,7 +798,7 @@ def test_what_the_machine_or_the_data_do_not_have_is_refused(
     monkeypatch.setenv("CXX", "no-such-compiler")
     for words, *parts in (
         ("arithmetic-xval --device cuda", "--device cuda", "Use --device cpu"),
-        # PyTorch sets back no generator of MPS: gradients would be those of another dropout.
+        # PyTorch cannot reset the generator of MPS, so recomputed dropout would differ.
         (f"arithmetic-xval --preset {TINY},dropout=0.1 --device mps --recompute",
          "--recompute", "--device mps", "dropout=0"),
         ("arithmetic-xval --compile", "--compile", "'no-such-compiler'", "CXX"),
@@ -893,7 +892,7 @@ def test_an_infinite_loss_ends_with_advice(numtok: Shell, store: Store, says: Sa
 def test_a_lack_of_memory_is_told_with_advice_and_any_other_error_is_a_bug(
     numtok: Shell, store: Store, monkeypatch: pytest.MonkeyPatch, says: Says
 ) -> None:
-    # 128 terabytes of positions: more than any machine promises, so that none is ever taken.
+    # The position embeddings would take 128 terabytes. No system grants that much memory.
     config = tiny(preset=TINY + ",context=1000000000000")
     with pytest.raises(TrainingFailed, match=r"^out of memory with --batch 64\. Use "):
         run(config, store, quiet)
@@ -995,7 +994,7 @@ def trunk(**changes: Any) -> Edit:
 
 
 NO_MODEL = "does not describe a valid model"
-#: Changes of model.json, and what is said of them.
+#: Changes of model.json, and parts of the error messages.
 EDITS: dict[str, tuple[Edit, *tuple[str, ...]]] = {
     "a newer format": (
         lambda model: model.update(format=2, new_field=[]), "has format 2", "reads up to 1"
@@ -1005,7 +1004,7 @@ EDITS: dict[str, tuple[Edit, *tuple[str, ...]]] = {
     "width a text": (trunk(width="32"), "Expected `int`, got `str`"),
     "no steps": (lambda model: model["trained"].update(steps=None), "Expected `int`, got `null`"),
     "one more": (lambda model: model["trained"].update(more=1), "unknown field `more`"),
-    # Sizes are checked before memory is taken.
+    # Sizes are checked before memory is allocated.
     "another width": (trunk(width=64), "'embedder.table.weight' is ('F32', 271, 32)"),
     "a large width": (trunk(width=1 << 40), NO_MODEL, "(width is 1,099,511,627,776, "),
     "a huge width": (trunk(width=10**30), NO_MODEL, f"(width is {10**30:,}, "),

@@ -1,8 +1,7 @@
-"""Training under faults: whatever fails or dies, the same command goes on and ends in the same
-bytes.
+"""Training under faults: after any failure, the same command resumes and gives the same bytes.
 
-The tests strike at some steps and at some file operations, each of them at least once;
-``just trust`` strikes at random ones for as long as one likes.
+These tests strike at selected steps and at every kind of file operation. ``just trust`` strikes at
+random ones for as long as you like.
 """
 
 import io
@@ -56,12 +55,12 @@ def silent(note: str) -> None:
         raise AssertionError(f"nothing should be said: {note}")
 
 
-# --- one way of training -----------------------------------------------------------------------
+# --- scenarios ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A store to train in, and what comes out where nothing fails."""
+    """A store to train in, and the result without faults."""
 
     config: Config
     before: Path
@@ -78,8 +77,8 @@ class Scenario:
 
 
 def traced(before: Path, folder: Path, config: Config) -> Scenario:
-    """Train undisturbed, in one thread."""
-    provenance()  # asked for once a process, and not through the seam
+    """Train without faults in one thread, and record the file operations."""
+    provenance()  # cached per process; it does not go through files.system
     root = folder / "undisturbed"
     shutil.copytree(before, root)
     with pytest.MonkeyPatch.context() as patch, installed(Plan("trace")) as faults:
@@ -90,23 +89,23 @@ def traced(before: Path, folder: Path, config: Config) -> Scenario:
 
 
 def steps_kept(root: Path) -> int:
-    """The step of the checkpoint that a dead run left: 0 where there is none."""
+    """Return the step of the checkpoint that a dead run left, or 0 if there is none."""
     receipts = list(root.glob(f"model/*/.draft-*/{RECEIPTS}/checkpoint.json"))
     assert len(receipts) <= 1
     return json.loads(receipts[0].read_bytes())["facts"]["learner"]["step"] if receipts else 0
 
 
 def is_finished(root: Path, name: str | None) -> bool:
-    """Whether a dead run left a whole model, published or not."""
-    places = root.glob(f"model/{name or '*'}/*/")  # drafts too
+    """Return whether a dead run left a complete model, published or not."""
+    places = root.glob(f"model/{name or '*'}/*/")  # includes drafts
     return any((folder / RECEIPTS / "model.json").exists() for folder in places)
 
 
 def check_goes_on(scenario: Scenario, root: Path) -> int:
-    """The same command continues from the last checkpoint and ends in the same bytes.
+    """Check that the same command resumes from the last checkpoint and gives the same bytes.
 
-    The step that it continues from, which is the last one where the whole model is there.
-    Nothing half-made is seen before it, and nothing hidden is left after it.
+    Return the step from which it resumes, or the last step if the model is complete. Also check
+    that nothing incomplete is visible before, and that nothing hidden is left afterwards.
     """
     for artifact in Store(root, silent).artifacts():
         assert verify(artifact).problems == []
@@ -128,10 +127,11 @@ def check_goes_on(scenario: Scenario, root: Path) -> int:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One run of numtok in a process of its own, and what comes over it.
+    """A run of numtok in its own process, and its faults.
 
-    ``plan`` is a plan of ``tests.faults``. At the end of ``step`` the ``signals`` come, one after
-    the other, and then the disk is full if ``full``. SIGINT is ignored if ``ignoring``.
+    ``plan`` is a plan of ``tests.faults``. At the end of ``step``, the process gets the
+    ``signals``, and then the disk becomes full if ``full`` is set. If ``ignoring`` is set, SIGINT
+    is ignored.
     """
 
     root: str
@@ -145,7 +145,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a run ended: its exit code, the steps that it took, what it printed."""
+    """The exit code of a run, the steps that it took, and its output."""
 
     code: int
     steps: list[int]
@@ -154,8 +154,8 @@ class Ended:
 
 
 class Forks:
-    """Runs numtok in processes forked from one that is warm: that takes milliseconds, where a
-    start takes seconds."""
+    """Runs numtok in processes forked from a warm one. A fork takes milliseconds; starting a new
+    process would take seconds."""
 
     def __init__(self, ask: Callable[[Any], Any]) -> None:
         self._ask = ask
@@ -164,7 +164,7 @@ class Forks:
         return [Ended(**one) for one in self._ask([asdict(one) for one in attempts])]
 
     def killed(self, config: Config, root: Path, *steps: int) -> None:
-        """Train, and be killed (kill -9) at the end of a step; then go on to the next."""
+        """Train and be killed (kill -9) at the end of each of the steps, one run after another."""
         command, signals = command_of(config), (signal.SIGKILL,)
         for step in steps:
             (ended,) = self(Attempt(str(root), command, step=step, signals=signals))
@@ -175,7 +175,7 @@ class Forks:
 
 
 def command_of(config: Config) -> tuple[str, ...]:
-    """The command line of a configuration."""
+    """Return the command line of a configuration."""
     words = ["train", config.data]
     for key, one in settings_in(type(config)).items():
         value = getattr(config, key)
@@ -193,12 +193,12 @@ def forks(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fork
 
 
 def _serve() -> None:
-    """This file as a program: the other end of ``Forks``."""
+    """Run this file as a program: the server side of ``Forks``."""
     os.fsync = lambda fd: None
     os.environ.pop("NUMTOK_STORE", None)
     sys.argv = ["numtok", "-q", "--store", sys.argv[1], *command_of(tiny())]
     with suppress(SystemExit), redirect_stdout(io.StringIO()):
-        main.main()  # imports what every run needs
+        main.main()  # imports all modules that a run needs
     provenance()
     for line in sys.stdin:
         attempts = [Attempt(**one) for one in json.loads(line)]
@@ -263,18 +263,19 @@ SOME = [("xval", "mlm", (4, 12)), ("p1000", "ar:answer", (3, 8))]
 def test_a_killed_run_ends_in_the_bytes_of_one_that_was_not(
     data: Path, forks: Forks, tmp_path: Path, scheme: str, objective: str, steps: Sequence[int]
 ) -> None:
-    # Eight steps are an epoch.
+    # An epoch has eight steps.
     config = tiny(scheme, steps=12, objective=objective, preset=DROPOUT, checkpoint_steps=3)
     undisturbed = traced(data, tmp_path, config)
     for step in steps:
         root = undisturbed.start(tmp_path / f"step {step}" / "artifacts")
         forks.killed(config, root, step)
-        # The signal comes before the checkpoint of its own step.
+        # The signal arrives before the checkpoint of its own step.
         assert check_goes_on(undisturbed, root) == (step - 1) // 3 * 3
 
 
 def continued(before: Path, forks: Forks, folder: Path, config: Config, *steps: int) -> int:
-    """Train, be killed after each of the steps, and end as if nothing had happened."""
+    """Train, be killed at each of the steps, and check that the result is the same. Return the step
+    from which the last run resumed."""
     undisturbed = traced(before, folder, config)
     root = undisturbed.start(folder / "artifacts")
     forks.killed(config, root, *steps)
@@ -326,7 +327,7 @@ def test_a_curriculum_resumes_inside_a_phase(data: Path, forks: Forks, tmp_path:
     config = tiny(
         steps=12, curriculum=str(path), final_rate=1e-5, preset=DROPOUT, checkpoint_steps=3
     )
-    # In the first phase and in the second, which begins at 4.
+    # Killed in the first phase and in the second, which begins at step 4.
     assert continued(data, forks, tmp_path, config, 2, 8) == 6
 
 
@@ -357,7 +358,7 @@ def test_losses_that_are_means_of_several_steps_survive_as_well(
         if progress.step >= 50:
             raise Stopped
 
-    # A loss is written down every second step; the checkpoint is between two of these.
+    # A loss is recorded every second step, and the checkpoint is between two of these steps.
     monkeypatch.setattr(loop, "_RECORDS", 45)
     size = "nano,layers=1,width=4,heads=2,dropout=0.1"
     config = tiny(steps=92, preset=size, batch=4, checkpoint_steps=47)
@@ -430,11 +431,11 @@ STRUCK = tiny("xval", steps=5, objective="mlm", preset=DROPOUT, checkpoint_steps
 
 @pytest.fixture(scope="module")
 def struck(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Scenario:
-    """A short run with two checkpoints."""
+    """Return a short run with two checkpoints."""
     return traced(data, tmp_path_factory.mktemp("struck"), STRUCK)
 
 
-# What only tidies up may fail without a word: closing what was read, removing a lock.
+# Cleanup may fail silently: closing a file after reading, removing a lock.
 TIDYING = {"close", "unlink"}
 
 
@@ -457,7 +458,7 @@ def test_any_operation_may_fail(tmp_path: Path, struck: Scenario, kind: str) -> 
 
 def test_any_operation_may_be_the_last(tmp_path: Path, forks: Forks, struck: Scenario) -> None:
     command, kept = command_of(STRUCK), []
-    # Every write, since there is one between any two checkpoints.
+    # Every write is struck, because there is one between any two checkpoints.
     places = [(at, "killtorn") for at in points("killtorn", struck.trace)]
     places += [(at, "kill") for at in sample("kill", struck.trace, 8)]
     for at, kind in sorted(places):
@@ -466,7 +467,7 @@ def test_any_operation_may_be_the_last(tmp_path: Path, forks: Forks, struck: Sce
         assert (ended.code, ended.err) == (-signal.SIGKILL, ""), at
         kept.append(check_goes_on(struck, root))
         shutil.rmtree(root)
-    # The later a run dies, the more of it is kept; at last the whole model.
+    # The later a run dies, the more steps are kept, and in the end the complete model.
     assert kept == sorted(kept)
     assert {0, 2, 4, 5} == set(kept)
 
@@ -491,13 +492,13 @@ def test_a_full_disk_is_one_line_and_resumes(numtok: Shell, data: Path, tmp_path
 
 # --- signals -----------------------------------------------------------------------------------
 
-# There is no --checkpoint-every, and no minute passes: a signal is what makes a checkpoint.
+# Without --checkpoint-every and in less than a minute, only a signal causes a checkpoint.
 LONG = tiny(steps=12, preset=DROPOUT, objective="mlm")
 
 
 @pytest.fixture(scope="module")
 def undisturbed(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Scenario:
-    """``LONG`` where nothing happens."""
+    """Return ``LONG`` without faults."""
     return traced(data, tmp_path_factory.mktemp("undisturbed"), LONG)
 
 
@@ -550,7 +551,7 @@ def test_a_second_signal_ends_at_once(undisturbed: Scenario, forks: Forks, tmp_p
 def test_a_signal_that_is_ignored_does_not_end_training_early(
     undisturbed: Scenario, forks: Forks, tmp_path: Path
 ) -> None:
-    """As in the background of a shell script."""
+    """Shell scripts start background processes with SIGINT ignored."""
     root = undisturbed.start(tmp_path / "artifacts")
     interrupted = Attempt(str(root), command_of(LONG), step=5, signals=(signal.SIGINT,))
     (ended,) = forks(replace(interrupted, ignoring=True))
@@ -582,7 +583,7 @@ def test_an_interrupt_from_outside_is_answered_at_any_time(
     undisturbed = traced(data, tmp_path, config)
     root = undisturbed.start(tmp_path / "artifacts")
     program = "import signal, sys; sys.path.insert(0, sys.argv.pop(1)); "
-    # Where the tests run in the background, interrupts are ignored by what they start as well.
+    # If the tests run in the background, processes that they start also ignore SIGINT.
     program += "signal.signal(signal.SIGINT, signal.default_int_handler); "
     program += "from numtok.cli.main import main; main()"
     command = [sys.executable, "-c", program, str(ROOT), "--store", str(root), *command_of(config)]
@@ -595,7 +596,7 @@ def test_an_interrupt_from_outside_is_answered_at_any_time(
     kept = steps_kept(root)
     told = f"numtok: stopped at step {kept:,} of 1,500. To resume, run the same command again\n"
     assert (running.returncode, out, err.decode()) == (code, b"", told + line)
-    assert 500 < kept < 1500  # not the one that was seen: the signal made another
+    assert 500 < kept < 1500  # the signal caused a checkpoint after the first one
     artifact, updates = undisturbed.train(root)
     assert updates[0].step > kept
     assert contents(artifact) == undisturbed.whole

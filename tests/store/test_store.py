@@ -1023,7 +1023,7 @@ def test_a_sweep_that_fails_is_finished_by_the_next(tmp_path: Path) -> None:
         assert verify(make(store)).problems == []
 
 
-# --- what made it ------------------------------------------------------------------------------
+# --- provenance --------------------------------------------------------------------------------
 
 
 @pytest.mark.integration

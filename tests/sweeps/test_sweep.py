@@ -382,7 +382,7 @@ def test_a_sweep_ends_in_the_cost_to_reach_an_error(after_rates: Path) -> None:
     assert of_kind(after_rates, MODEL) == 8  # plus two seeds at two budgets with the better rate
 
 
-# --- what fails --------------------------------------------------------------------------------
+# --- failures ----------------------------------------------------------------------------------
 
 
 def test_a_training_that_fails_stops_no_other(tmp_path: Path) -> None:

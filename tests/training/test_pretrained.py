@@ -168,7 +168,7 @@ def test_drawn_weights_are_those_of_no_folder(store: Store) -> None:
     assert not torch.equal(table(initial), table(begun(store, data, "hf:bare,random=yes", seed=1)))
 
 
-# --- what is trained ---------------------------------------------------------------------------
+# --- trained weights ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("tune", ["lora", "heads"])

@@ -125,7 +125,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, RaceResult]:
     return folder, of_table(folder)
 
 
-# --- what comes out ----------------------------------------------------------------------------
+# --- results -----------------------------------------------------------------------------------
 
 
 def test_texts_race_in_rounds_to_a_choice(texts: tuple[Path, RaceResult]) -> None:
@@ -500,7 +500,7 @@ def test_a_page_has_how_all_learnt(texts: tuple[Path, RaceResult]) -> None:
     assert [one.name for one in before.sections] == ["fields", "verdicts"]
 
 
-# --- what is printed ---------------------------------------------------------------------------
+# --- output ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("width", [80, 200])
