@@ -690,7 +690,7 @@ def test_baselines_stand_beside_the_model(world: World) -> None:
 
 @pytest.mark.parametrize("other_train", [False, True])
 def test_baselines_come_from_the_training_data(world: World, other_train: bool) -> None:
-    """The evaluated data may have a train split, but it could contain the scored rows."""
+    """A train split of the evaluated data is not used, because it could contain the scored rows."""
     model, encoded = world.both("p1000")
     own = read(world.report(model, encoded))
     rows = [row | {"split": "test"} for row in written(world.data())]

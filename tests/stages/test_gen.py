@@ -1,4 +1,4 @@
-"""``numtok gen``: exact counts, disjoint splits, and the same rows with any workers and faults."""
+"""``numtok gen``: exact counts, disjoint splits, and the same rows for any workers or faults."""
 
 import ast
 import hashlib

@@ -35,8 +35,8 @@ def steps_of(spec: str) -> dict[str, int]:
     """Return the measured number of steps, with all 100 rows each, that suffice per objective.
 
     Values need more steps: their loss is the squared error, which is small long before the error
-    is. They are trained only with objectives of answers. Operands are unpredictable, and next to
-    their losses such a small loss has no effect.
+    is. They are trained only on answers, because operands are unpredictable, and next to their
+    losses such a small loss has no effect.
     """
     scheme = SCHEMES.build(spec)
     if splits_numbers(scheme):

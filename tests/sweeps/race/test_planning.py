@@ -1,4 +1,4 @@
-"""Plans of a race, measured on the machine that runs the tests."""
+"""Plans of a race, which are based on measured speeds."""
 
 import json
 from pathlib import Path
