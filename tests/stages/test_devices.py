@@ -129,7 +129,7 @@ def test_what_was_stopped_goes_on_with_another_number(folder: Path) -> None:
     assert ends == ["numtok: stopped", "numtok: terminated"]
     assert gone(ranks)
     with begun(folder, *LONG, "--devices", "3") as process:
-        assert "goes on at step" in there(process.stderr).readline()
+        assert "resumes at step" in there(process.stderr).readline()
         until_checkpoint(folder, process)
         ranks = psutil.Process(process.pid).children(recursive=True)
         victim = next(one for one in ranks if "spawn_main" in " ".join(one.cmdline()))
@@ -139,7 +139,7 @@ def test_what_was_stopped_goes_on_with_another_number(folder: Path) -> None:
     assert err.count("\n") == 1 and "died (SIGKILL). To resume" in err
     assert gone(ranks)
     with begun(folder, *LONG) as process:
-        assert "goes on at step" in there(process.stderr).readline()
+        assert "resumes at step" in there(process.stderr).readline()
 
 
 @pytest.mark.slow
