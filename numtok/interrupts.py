@@ -15,7 +15,9 @@ class BlockedInterrupts:
     interrupts blocked.
 
     >>> with BlockedInterrupts():
-    ...     ...  # start processes
+    ...     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    >>> signal.SIGINT in blocked
+    True
     """
 
     def __enter__(self) -> None:

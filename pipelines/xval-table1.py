@@ -16,7 +16,14 @@ from numtok.evaluation.published import published
 from numtok.numerals.column import Numerals
 
 EXAMPLE = "-60.2"
-COLUMNS = ("scheme", f"tokens of {EXAMPLE}", "tokens a number", "printed", "vocabulary", "printed ")
+COLUMNS = (
+    "scheme",
+    f"tokens of {EXAMPLE}",
+    "tokens per number",
+    "printed",
+    "vocabulary",
+    "printed ",
+)
 
 
 def rows() -> Iterator[tuple[object, ...]]:

@@ -30,7 +30,7 @@ from numtok.store.store import Store
 
 PAPER = {"p1000": 8000, "p10": 5000, "fp15": 1800, "xval": 1800}
 COLUMNS = (
-    "scheme", "tokens a number", "tokens a sample", "least", "most", "without commas",
+    "scheme", "tokens per number", "tokens per sample", "least", "most", "without commas",
     "in the paper",
 )  # fmt: skip
 
@@ -73,12 +73,14 @@ def _of(store: Store, scheme: str) -> tuple[object, ...]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description="Tokens a sample of the weather data, by scheme.")
+    parser = argparse.ArgumentParser(
+        description="Tokens per sample of the weather data, by scheme."
+    )
     parser.add_argument("place", help="of `numtok fetch era5 --from`")
     parser.add_argument("--samples", type=int, default=300)
     parser.add_argument("--format", type=Format, default=Format.TABLE, choices=list(Format))
     options = parser.parse_args(arguments)
-    print_table("tokens a sample", COLUMNS, rows(options.place, options.samples), options.format)
+    print_table("tokens per sample", COLUMNS, rows(options.place, options.samples), options.format)
 
 
 if __name__ == "__main__":

@@ -286,7 +286,7 @@ def pages() -> list[Path]:
     return [
         page
         for page in candidates
-        if "log" not in page.parts and any(map(is_run, blocks(page.read_text(encoding="utf-8"))))
+        if page.parent.name != "log" and any(map(is_run, blocks(page.read_text(encoding="utf-8"))))
     ]
 
 

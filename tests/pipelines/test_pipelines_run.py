@@ -137,7 +137,7 @@ def test_tokens_of_a_sample_are_counted_for_every_scheme(tmp_path: Path) -> None
     assert done.returncode == 0, done.stderr
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     assert {row["scheme"] for row in rows} == set(SCHEMES)
-    found = {row["scheme"]: int(row["tokens a sample"].replace(",", "")) for row in rows}
+    found = {row["scheme"]: int(row["tokens per sample"].replace(",", "")) for row in rows}
     numbers = found["b1999"] - found["xval"]
     assert 60 * (8 + 3) <= numbers <= 90 * (16 + 3) + 4
     for scheme, width in (("p1000", 3), ("p10", 5), ("ud", 8), ("fp15", 1)):
