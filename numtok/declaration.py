@@ -406,7 +406,7 @@ def no_options(of: str, description: str) -> None:
     and the Python functions pass their own."""
 
 
-def check_applies(settings: Any) -> CheckApplies:
+def settings_check(settings: Any) -> CheckApplies:
     """Return a check that rejects settings for other data, unless they are at their defaults."""
 
     def check(of: str, description: str) -> None:

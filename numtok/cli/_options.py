@@ -22,7 +22,7 @@ import typer
 from numtok.cli._help import ADVANCED, HELP, Command, filled, typed_options, typed_value
 from numtok.cli.output.printing import Format, print_table
 from numtok.config import FILE
-from numtok.declaration import Setting, SettingError, settings_in, without_stop
+from numtok.declaration import CheckApplies, Setting, SettingError, settings_in, without_stop
 from numtok.errors import UsageError, meaningless
 from numtok.names import split_names
 from numtok.plugins import plugin_folders, registries
@@ -177,15 +177,19 @@ def _settings(settings: Any, kind: Kind | None, values: dict[str, Any]) -> Any:
         raise
 
 
-def check_applies(context: typer.Context, settings: Any, to: str, description: str) -> None:
-    """Raise UsageError if an option on the command line does not apply to the data.
+def options_check(context: typer.Context, settings: Any) -> CheckApplies:
+    """Return a check that rejects options for other data, if they are on the command line.
 
-    ``to`` is the kind of data, ``texts`` or ``tables``. The message contains ``description``, a
-    description of the data.
+    Unlike :func:`numtok.declaration.settings_check`, it also rejects an option that repeats the
+    default.
     """
-    for name, setting in settings_in(type(settings)).items():
-        if setting.of not in (None, to) and _is_from(context, name, "COMMANDLINE"):
-            raise meaningless(setting.flag, description)
+
+    def check(of: str, description: str) -> None:
+        for name, setting in settings_in(type(settings)).items():
+            if setting.of not in (None, of) and _is_from(context, name, "COMMANDLINE"):
+                raise meaningless(setting.flag, description)
+
+    return check
 
 
 def _is_from(context: typer.Context, name: str, source: str) -> bool:

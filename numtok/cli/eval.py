@@ -1,10 +1,8 @@
 """``numtok eval``: evaluate a model on a split and report on its predictions."""
 
-from functools import partial
-
 import typer
 
-from numtok.cli._options import check_applies
+from numtok.cli._options import options_check
 from numtok.cli._shared import open_store
 from numtok.cli.output.printing import Format
 from numtok.settings.eval import Config
@@ -30,7 +28,7 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
         if column is not None:
             table.column(column)
     with Count(context.obj.quiet) as progress:
-        check = partial(check_applies, context, settings)
+        check = options_check(context, settings)
         artifact = run(settings, open_store(context), progress, check).artifact
     evaluation = read(artifact)
     published_table = (

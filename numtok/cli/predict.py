@@ -4,12 +4,11 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import closing
-from functools import partial
 from typing import Any
 
 import typer
 
-from numtok.cli._options import check_applies
+from numtok.cli._options import options_check
 from numtok.cli._shared import open_store
 from numtok.settings.predict import Config
 
@@ -25,7 +24,7 @@ def command(context: typer.Context, settings: Config) -> None:
     """
     from numtok.cli.output.progress import Count
 
-    check = partial(check_applies, context, settings)
+    check = options_check(context, settings)
     store = open_store(context)
     if settings.baseline is None:
         from numtok.stages.predict import run

@@ -2,11 +2,10 @@
 
 import sys
 from dataclasses import replace
-from functools import partial
 
 import typer
 
-from numtok.cli._options import check_applies
+from numtok.cli._options import options_check
 from numtok.cli._shared import open_store
 from numtok.cli.output.printing import Format
 from numtok.settings.train import Config
@@ -25,8 +24,7 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
     if settings.target is not None:
         settings = replace(settings, data=_table(context, settings.data, settings.target))
     with TrainingBar(context.obj.quiet) as progress:
-        check = partial(check_applies, context, settings)
-        result = run(settings, open_store(context), progress, check)
+        result = run(settings, open_store(context), progress, options_check(context, settings))
     if result.speaks:
         print_result(result, format, context.obj.quiet)
 

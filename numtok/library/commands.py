@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from numtok.cli.output.printing import Format
 from numtok.cli.output.progress import Bar, Count
 from numtok.data.tables.file import FORMATS, parsed, read_file
-from numtok.declaration import check_applies
+from numtok.declaration import settings_check
 from numtok.errors import UsageError
 from numtok.library.arguments import as_arguments, described, open_store, settings_of
 from numtok.library.frames import frame_named, frames_as_files
@@ -211,7 +211,7 @@ def train(config: TrainConfig, store: Store, quiet: bool) -> Any:
     if config.target is not None:
         config = replace(config, data=table_of(config.data, config.target, store).ref)
     with TrainingBar(quiet) as progress:
-        trained = run(config, store, progress, check_applies(config))
+        trained = run(config, store, progress, settings_check(config))
     return stored(trained.artifact, store.root)
 
 
@@ -237,7 +237,7 @@ def eval(config: EvalConfig, store: Store, quiet: bool) -> Any:
             "against is not available in numtok.eval. Use numtok.compare(report, against=...)"
         )
     with Count(quiet) as progress:
-        report = run(config, store, progress, check_applies(config))
+        report = run(config, store, progress, settings_check(config))
     return stored(report.artifact, store.root)
 
 
@@ -262,7 +262,7 @@ def predict(config: PredictConfig, store: Store, quiet: bool) -> Any:
     if config.baseline is None:
         from numtok.stages.predict import run
 
-        lines = run(config, store, check_applies(config))
+        lines = run(config, store, settings_check(config))
     else:
         from numtok.sweeps import baseline_rows
 

@@ -12,7 +12,7 @@ from numtok.data.reading.split_rule import TRAIN
 from numtok.data.records.reader import has_fields
 from numtok.data.tables.file import FORMATS
 from numtok.data.tables.text_features import read_text_features
-from numtok.declaration import CheckApplies, check_applies, no_options
+from numtok.declaration import CheckApplies, no_options, settings_check
 from numtok.encoding.stored_codec import read_codec
 from numtok.errors import UsageError, meaningless
 from numtok.evaluation.conformal import Calibrated
@@ -97,7 +97,7 @@ def text_predictor(
             return features.predict([FeatureQuery.of(row, recipe) for row in rows], note).rows
 
         return predict
-    check_applies(config)("texts", "a model of texts")
+    settings_check(config)("texts", "a model of texts")
     calibrated = _calibrated(config, model, file, store)
     device = device_of(config.device)
     predictor = TextPredictor.of(
