@@ -235,9 +235,12 @@ def signed_ticks(axis: Axis) -> list[float]:
 
 
 def _plain(values: Any) -> list[float | None]:
-    """Return numbers for JSON with six digits; NaN and infinity become None."""
+    """Return numbers for JSON; NaN and infinity become None.
+
+    Twelve digits separate values that are close together and far from 0, such as times in seconds.
+    """
     return [
-        float(f"{value:.6g}") if np.isfinite(value) else None
+        float(f"{value:.12g}") if np.isfinite(value) else None
         for value in np.asarray(values, np.float64).tolist()
     ]
 

@@ -1,5 +1,6 @@
 """``numtok figure``: output files and errors."""
 
+import re
 import shlex
 import shutil
 import struct
@@ -266,3 +267,20 @@ def test_labels_that_all_panels_share_stand_at_the_edges_alone(tmp_path: Path) -
     assert (shown.count("x"), shown.count("y"), shown.count("one")) == (2, 2, 1)
     # A small picture is drawn without a warning.
     assert image(Picture([panel("a long title " * 5)] * 9), "png", (200, 200), "test")
+
+
+def heights(panel: Panel, style: str) -> list[list[float]]:
+    """Return the y coordinates in pixels of each path that is drawn with a style, top is 0."""
+    drawn = ElementTree.fromstring(image(Picture([panel]), "svg", None, "test"))
+    paths = [each.get("d", "") for each in drawn.iter(f"{SVG}path") if style in each.attrib]
+    lengths = [[float(y) for y in re.findall(r"[ML][^,]+,([-0-9.e]+)", path)] for path in paths]
+    return [each for each in lengths if len(each) > 2]
+
+
+def test_values_that_are_close_together_and_far_from_0_stay_apart() -> None:
+    x = np.linspace(0, 86_400, 50)
+    line = LineMark(label="time", x=x, y=1_700_000_000 + x)
+    axes = {"x": Axis(label="x"), "y": Axis(label="y")}
+    [drawn] = heights(Panel(marks=[line], **axes), "stroke-width")
+    steps = -np.diff(drawn)
+    assert len(steps) == 49 and steps == pytest.approx(steps.mean(), abs=0.01)
