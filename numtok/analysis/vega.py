@@ -344,7 +344,7 @@ def _points(mark: Points, panel: Panel) -> Spec:
 def _line(mark: LineMark, panel: Panel) -> Iterator[Spec]:
     rows = _rows(
         x=_plain(mark.x),
-        y=_plain(mark.y),
+        y=_plain(_above(mark.y, panel.y)),
         low=None if mark.low is None else _plain(_above(mark.low, panel.y)),
         high=None if mark.high is None else _plain(mark.high),
         pick=mark.picks or None,
@@ -397,7 +397,14 @@ def _dots(colour: int | None, size: int, pickable: bool) -> Spec:
 
 
 def _band(mark: Band, panel: Panel) -> Spec:
-    rows = _rows(x=_plain(mark.x), y=_plain(mark.low), y2=_plain(mark.high))
+    """Draw an area; an infinite end is drawn at the end of the axis, or at the outermost finite
+    end."""
+    ends = np.stack([_above(mark.low, panel.y), _above(mark.high, panel.y)])
+    finite = ends[np.isfinite(ends)]
+    below = finite.min(initial=np.inf) if panel.y.low is None else panel.y.low
+    above = finite.max(initial=-np.inf) if panel.y.high is None else panel.y.high
+    low, high = np.nan_to_num(ends, nan=np.nan, posinf=above, neginf=below)
+    rows = _rows(x=_plain(mark.x), y=_plain(low), y2=_plain(high))
     area = {"type": "area", "clip": True, "color": color_of(mark.colour), "opacity": 0.18}
     return _layer(rows, area, _axes(panel) | {"y2": {"field": "y2"}})
 

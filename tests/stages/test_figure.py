@@ -17,7 +17,17 @@ from numtok.analysis import drawing
 from numtok.analysis.drawing import default_size, image
 from numtok.analysis.figures.density import Density
 from numtok.analysis.figures.truth import Truth
-from numtok.analysis.picture import Axis, BarMarks, LineMark, Panel, Picture, Points, Ticks
+from numtok.analysis.picture import (
+    Axis,
+    Band,
+    BarMarks,
+    LineMark,
+    Mark,
+    Panel,
+    Picture,
+    Points,
+    Ticks,
+)
 from numtok.stages.figure import picture_of
 from numtok.stages.table import Config as TableConfig
 from numtok.stages.table import run as table
@@ -269,18 +279,36 @@ def test_labels_that_all_panels_share_stand_at_the_edges_alone(tmp_path: Path) -
     assert image(Picture([panel("a long title " * 5)] * 9), "png", (200, 200), "test")
 
 
-def heights(panel: Panel, style: str) -> list[list[float]]:
-    """Return the y coordinates in pixels of each path that is drawn with a style, top is 0."""
+def heights(panel: Panel) -> list[float]:
+    """Return the y coordinates in pixels of the only line or band of a panel; 0 is the top."""
     drawn = ElementTree.fromstring(image(Picture([panel]), "svg", None, "test"))
-    paths = [each.get("d", "") for each in drawn.iter(f"{SVG}path") if style in each.attrib]
-    lengths = [[float(y) for y in re.findall(r"[ML][^,]+,([-0-9.e]+)", path)] for path in paths]
-    return [each for each in lengths if len(each) > 2]
+    [path] = [each.attrib["d"] for each in drawn.iter(f"{SVG}path") if "opacity" in each.attrib]
+    return [float(y) for y in re.findall(r"[ML][^,]+,([-0-9.e]+)", path)]
 
 
 def test_values_that_are_close_together_and_far_from_0_stay_apart() -> None:
     x = np.linspace(0, 86_400, 50)
     line = LineMark(label="time", x=x, y=1_700_000_000 + x)
-    axes = {"x": Axis(label="x"), "y": Axis(label="y")}
-    [drawn] = heights(Panel(marks=[line], **axes), "stroke-width")
-    steps = -np.diff(drawn)
+    steps = -np.diff(heights(Panel(x=Axis(label="x"), y=Axis(label="y"), marks=[line])))
     assert len(steps) == 49 and steps == pytest.approx(steps.mean(), abs=0.01)
+
+
+def test_what_a_logarithm_cannot_show_is_drawn_at_the_lower_end() -> None:
+    x, values = np.arange(5.0), np.array([1.0, 2.0, -3.0, 0.0, 4.0])
+    y_axis = Axis(label="y", scale="log", low=0.1, high=10.0)
+    marks: list[Mark] = [
+        LineMark(label="line", x=x, y=values),
+        Band(label="band", x=x, low=values, high=np.full(5, 5.0)),
+    ]
+    for mark in marks:
+        drawn = heights(Panel(x=Axis(label="x"), y=y_axis, marks=[mark]))
+        assert [y == max(drawn) for y in drawn[:5]] == [False, False, True, True, False]
+
+
+@pytest.mark.parametrize("ends", [(None, None), (0.0, 10.0)])
+def test_a_band_without_an_upper_end_goes_to_the_top(ends: tuple[float | None, ...]) -> None:
+    high = np.array([2.0, 3.0, np.inf, 5.0])
+    band = Band(label="band", x=np.arange(4.0), low=np.ones(4), high=high)
+    y = Axis(label="y", low=ends[0], high=ends[1])
+    *_, last, endless, second, first = heights(Panel(x=Axis(label="x"), y=y, marks=[band]))
+    assert endless == 0 and endless <= last < second < first
