@@ -288,7 +288,9 @@ def _rewritten(text: str, flags: Collection[str], units: Collection[str]) -> lis
             and text.startswith(")", end)
             and not ENDS_WITH_OPERAND.search(text[: bracket.start()])
         ):
-            new, begin, end = f"-{number}", bracket.start(), end + 1
+            begin, end = bracket.start(), end + 1
+            is_percent = "percent" in flags and text.startswith("%", end)
+            new = f"-{number}" if is_percent else f"-{number})"
         elif (
             "signs=trailing" in flags
             and not is_unit
@@ -296,7 +298,7 @@ def _rewritten(text: str, flags: Collection[str], units: Collection[str]) -> lis
             and not re.search(r"[-+\u2212]\Z", text[:start])
             and not ENDS_WITH_OPERAND.search(text[:start])
         ):
-            new, end = f"-{number}", end + 1
+            new, end = f"-{number}-", end + 1
         if is_unit:
             copy(start)
             cells.append(Cell(" ", start, start))

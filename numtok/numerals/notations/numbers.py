@@ -253,8 +253,8 @@ def _rewrite(data, rows, flags, out, out_rows, outs, out_ends, ins, in_ends, siz
                 is_spaced = is_percent and gap > 0
                 stop += (gap + 1) * is_percent
             minus = False
+            bracket = none
             if not number.is_unit:
-                bracket = none
                 if flags & _PAREN and stop < end and byte_at(data, stop) == _CLOSE:
                     bracket = bracket_before(data, begin, first)
                 if bracket >= 0:
@@ -285,6 +285,11 @@ def _rewrite(data, rows, flags, out, out_rows, outs, out_ends, ins, in_ends, siz
                 o = _write(data, out, o, number, rest)
                 if is_percent:
                     out[o] = _PERCENT_SIGN
+                    o += 1
+                next_byte = byte_at(data, stop) if stop < end else np.uint8(0)
+                if minus and not (flags & _PERCENT and next_byte == _PERCENT_SIGN):
+                    # The next characters must not continue the number.
+                    out[o] = _CLOSE if bracket >= 0 else _MINUS
                     o += 1
                 out_ends[edits] = o
                 ins[edits], in_ends[edits] = first, stop
