@@ -145,6 +145,21 @@ def _is_unit(before: str, units: Collection[str]) -> bool:
     return not re.search(rf"[{LETTER}0-9{OTHER}]\Z", before[: word.start()])
 
 
+def _groups_at(text: str, first: int, flags: Collection[str]) -> tuple[str, str] | None:
+    """Return the kind of the groups of digits that begin at an offset, and their text."""
+    for kind in ("thousands", *_SEPARATORS, "indian"):
+        if (kind if kind == "thousands" else f"groups={kind}") not in flags:
+            continue
+        mark = _SEPARATORS.get(kind, ",")
+        chain = re.compile(f"[0-9]+(?:{mark}[0-9]+)*").match(text, first)
+        assert chain
+        size, inner = ("{0,1}", 2) if kind == "indian" else ("{0,2}", 3)
+        form = f"[1-9][0-9]{size}(?:{mark}[0-9]{{{inner}}})*{mark}[0-9]{{3}}"
+        if re.fullmatch(form, chain[0]) and not re.search(f"[0-9]{mark}\\Z", text[:first]):
+            return kind, chain[0]
+    return None
+
+
 def _expanded(ratio: "re.Match[str]") -> str | None:
     if ratio["vulgar"]:
         part = Fraction(unicodedata.numeric(ratio["vulgar"])).limit_denominator(10)
@@ -176,6 +191,7 @@ def _rewritten(text: str, flags: Collection[str], units: Collection[str]) -> lis
     copied = position = 0
     uuids = [match.span() for match in _UUID.finditer(text)]
     anchor = re.compile(f"[0-9]+|[{_VULGAR}]" if "fractions" in flags else "[0-9]+")
+    joined = set(flags) - {"groups=space"}
     fresh = -1
 
     def copy(end: int) -> None:
@@ -203,32 +219,18 @@ def _rewritten(text: str, flags: Collection[str], units: Collection[str]) -> lis
             if exponent := _EXPONENT.match(text, position):  # é.25e-3 234
                 position = exponent.end()
             continue
-        start, end, new = first - point, position, None
+        start, end, new, is_ratio = first - point, position, None, False
         if digits[0] in _VULGAR:
             ratio = _RATIO.match(text, first)
             if is_unit or not ratio or re.search("[0-9/]\\Z", before):
                 continue
-            new, end = _expanded(ratio), ratio.end()
+            new, end, is_ratio = _expanded(ratio), ratio.end(), True
         else:
             if not point:
-                for kind in ("thousands", *_SEPARATORS, "indian"):
-                    if kind != "thousands" and f"groups={kind}" not in flags:
-                        continue
-                    if kind == "thousands" and kind not in flags:
-                        continue
-                    mark = _SEPARATORS.get(kind, ",")
-                    chain = re.compile(f"[0-9]+(?:{mark}[0-9]+)*").match(text, first)
-                    size = "{0,1}" if kind == "indian" else "{0,2}"
-                    inner = (
-                        f"(?:{mark}[0-9]{{2}})*" if kind == "indian" else f"(?:{mark}[0-9]{{3}})*"
-                    )
-                    form = f"[1-9][0-9]{size}{inner}{mark}[0-9]{{3}}"
-                    assert chain
-                    if re.fullmatch(form, chain[0]) and not re.search(f"[0-9]{mark}\\Z", before):
-                        end = chain.end()
-                        if kind != "thousands":
-                            new = re.sub("[^0-9]", "", chain[0])
-                        break
+                if groups := _groups_at(text, first, flags):
+                    kind, chain = groups
+                    end = first + len(chain)
+                    new = None if kind == "thousands" else re.sub("[^0-9]", "", chain)
                 if decimals := _FRACTION.match(text, end):
                     new = new and new + decimals[0]
                     end = decimals.end()
@@ -260,8 +262,9 @@ def _rewritten(text: str, flags: Collection[str], units: Collection[str]) -> lis
                     and not before.endswith("/")
                     and (ratio := _RATIO.match(text, first))
                     and (value := _expanded(ratio)) is not None
+                    and not (ratio["below"] and _groups_at(text, ratio.start("below"), joined))
                 ):
-                    new, end = value, ratio.end()
+                    new, end, is_ratio = value, ratio.end(), True
                 elif "suffixes" in flags and (match := _SUFFIX.match(text, end)):
                     power = (_MULTIPLES | _WORDS)[match["glued"] or match["word"]]
                     new, end = f"{mantissa}e+{power}", match.end()
@@ -299,6 +302,10 @@ def _rewritten(text: str, flags: Collection[str], units: Collection[str]) -> lis
             and not ENDS_WITH_OPERAND.search(text[:start])
         ):
             new, end = f"-{number}-", end + 1
+        elif is_ratio:
+            new = f"{number})"
+        if is_ratio and text[:begin].endswith(","):
+            new = f" {new}"
         if is_unit:
             copy(start)
             cells.append(Cell(" ", start, start))

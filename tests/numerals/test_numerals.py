@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
@@ -29,6 +30,7 @@ from numtok.numerals._identifiers import OTHER_ZEROS
 from numtok.numerals.column import Literals, Numerals
 from numtok.numerals.decimals import read, round_half_even
 from numtok.numerals.literals import plain_literal, resolution, round_literal, value_of
+from numtok.numerals.notations.numbers import rewrite_numbers
 from numtok.numerals.notations.units import CURRENCIES, QUANTITIES, UNITS
 from numtok.numerals.policy import PRESETS, SINGLE, NumeralPolicy
 from numtok.numerals.scan import scan
@@ -136,6 +138,14 @@ def test_thousands_of_random_texts_in_one_column_read_as_the_rules_say(
 def test_a_million_random_texts_read_as_the_rules_say(policy: NumeralPolicy) -> None:
     column = _random_texts(1_000_000)
     assert scanned(column, policy) == expected(column, policy)
+
+
+@each("text", ["⅓", "1/3", ",⅓", "⅓-", "(⅓)", "⅓%"])
+def test_texts_of_fractions_alone_have_room_for_their_digits(text: str) -> None:
+    policy = NumeralPolicy.parse("thousands,percent,fractions,signs=paren+trailing")
+    texts = Texts.of(pa.array([text] * 100, pa.string()))
+    rewritten = rewrite_numbers(texts.data, texts.rows, policy)
+    assert rewritten.rows[-1] == len(rewritten.data)
 
 
 def test_a_column_that_starts_inside_its_buffer_does_not_see_what_is_around_it() -> None:

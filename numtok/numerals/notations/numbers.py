@@ -65,6 +65,7 @@ _FLAGS = {
 }
 _ZERO, _ONE, _POINT, _SLASH, _CARET = ord("0"), ord("1"), ord("."), ord("/"), ord("^")
 _MINUS, _PLUS, _PERCENT_SIGN, _CLOSE, _BLANK = ord("-"), ord("+"), ord("%"), ord(")"), ord(" ")
+_COMMA = ord(",")
 _E, _X, _LOWER = ord("e"), ord("x"), 0x20
 
 
@@ -107,6 +108,20 @@ def _point_and_digit(data, i, end):  # type: ignore[no-untyped-def]
 
 
 @helper
+def _groups_end(data, begin, i, j, end, flags):  # type: ignore[no-untyped-def]
+    """Return the end of the groups after the digits ``data[i:j]``, or ``j``, and whether their
+    separators must be left out."""
+    whole, is_grouped = j, False
+    if flags & _THOUSANDS:
+        whole = thousands_end(data, begin, i, j, end)
+    for kind in KINDS:
+        if whole == j and flags & kind:
+            whole = groups_end(data, begin, i, j, end, kind)
+            is_grouped = whole > j
+    return whole, is_grouped
+
+
+@helper
 def _mantissa_at(data, begin, i, end, flags, fresh):  # type: ignore[no-untyped-def]
     """Return the mantissa whose first digit is at ``i``. If the digits are not to be rewritten,
     ``start`` is -1, and ``stop`` is where to continue."""
@@ -128,12 +143,7 @@ def _mantissa_at(data, begin, i, end, flags, fresh):  # type: ignore[no-untyped-
             return _skipped(j)
     is_grouped = False
     if not own_point:
-        if flags & _THOUSANDS:
-            whole = thousands_end(data, begin, i, j, end)
-        for kind in KINDS:
-            if whole == j and flags & kind:
-                whole = groups_end(data, begin, i, j, end, kind)
-                is_grouped = whole > j
+        whole, is_grouped = _groups_end(data, begin, i, j, end, flags)
     stop = whole
     if not own_point and _point_and_digit(data, stop, end):
         stop = digits_end(data, stop + 1, end)
@@ -156,6 +166,16 @@ def _mantissa_at(data, begin, i, end, flags, fresh):  # type: ignore[no-untyped-
 
 
 @helper
+def _ends_in_groups(data, begin, i, j, end, flags):  # type: ignore[no-untyped-def]
+    """Return whether the denominator of the fraction ``data[i:j]`` is the first of groups of
+    digits, as in ``1/2,500``; blanks do not separate its groups."""
+    k = j
+    while k > i and is_digit_byte(byte_at(data, k - 1)):
+        k -= 1
+    return k < j and _groups_end(data, begin, k, j, end, flags & ~SPACE)[0] > j
+
+
+@helper
 def _rest_of(data, begin, i, number, end, flags):  # type: ignore[no-untyped-def]
     """Return what follows a mantissa whose first digit is at ``i``: at most one of a power of ten,
     a fraction, a suffix and an x."""
@@ -174,7 +194,7 @@ def _rest_of(data, begin, i, number, end, flags):  # type: ignore[no-untyped-def
             return _Rest(after, np.int64(_BARE_POWER), exponent, zero)
     if flags & _FRACTIONS and is_integer and last != _SLASH:
         above, below, after = ratio_at(data, i, stop, end)
-        if below > 0:
+        if below > 0 and not _ends_in_groups(data, begin, i, after, end, flags):
             return _Rest(after, np.int64(_RATIO), above, below)
     if flags & _SUFFIXES:
         exponent, after = suffix_at(data, stop, end)
@@ -279,6 +299,10 @@ def _rewrite(data, rows, flags, out, out_rows, outs, out_ends, ins, in_ends, siz
                 copy_bytes(out, o, data, copied, first - copied)
                 o += first - copied
                 outs[edits] = o
+                is_ratio = rest.kind == _RATIO
+                if is_ratio and first > begin and byte_at(data, first - 1) == _COMMA:
+                    out[o] = _BLANK  # the quotient does not end a group of digits
+                    o += 1
                 if minus:
                     out[o] = _MINUS
                     o += 1
@@ -287,9 +311,10 @@ def _rewrite(data, rows, flags, out, out_rows, outs, out_ends, ins, in_ends, siz
                     out[o] = _PERCENT_SIGN
                     o += 1
                 next_byte = byte_at(data, stop) if stop < end else np.uint8(0)
-                if minus and not (flags & _PERCENT and next_byte == _PERCENT_SIGN):
+                is_open = flags & _PERCENT and next_byte == _PERCENT_SIGN
+                if (minus or is_ratio) and not is_open:
                     # The next characters must not continue the number.
-                    out[o] = _CLOSE if bracket >= 0 else _MINUS
+                    out[o] = _CLOSE if bracket >= 0 or not minus else _MINUS
                     o += 1
                 out_ends[edits] = o
                 ins[edits], in_ends[edits] = first, stop

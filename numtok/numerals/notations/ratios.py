@@ -14,8 +14,9 @@ VULGAR = {
     **{"⅓": (1, 3), "⅔": (2, 3), "⅕": (1, 5), "⅖": (2, 5), "⅗": (3, 5), "⅘": (4, 5)},
     **{"⅙": (1, 6), "⅚": (5, 6), "⅛": (1, 8), "⅜": (3, 8), "⅝": (5, 8), "⅞": (7, 8), "↉": (0, 3)},
 }
-#: Bytes that writing a fraction takes per byte that it had, at most: ⅓ becomes 25 digits.
-GROWTH = 9
+#: Bytes that writing a fraction takes per byte that it had, at most: ⅓ becomes 25 digits and three
+#: other characters.
+GROWTH = 10
 
 _CODES = codes(VULGAR)
 _VALUES = np.array([VULGAR[word] for word in sorted(VULGAR, key=code)], np.int64)
