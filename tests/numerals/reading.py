@@ -268,13 +268,10 @@ def _rewritten(text: str, flags: Collection[str], units: Collection[str]) -> lis
                 elif "suffixes" in flags and (match := _SUFFIX.match(text, end)):
                     power = (_MULTIPLES | _WORDS)[match["glued"] or match["word"]]
                     new, end = f"{mantissa}e+{power}", match.end()
-                elif (
-                    "dimensions" in flags
-                    and re.compile("[xX][0-9]").match(text, end)
-                    and not (digits[0] == "0" and is_integer)
-                ):
-                    fresh = end + 1
                 assert end >= plain
+            is_zero = digits[0] == "0" and end == digits.end() and not point
+            if "dimensions" in flags and re.compile("[xX][0-9]").match(text, end) and not is_zero:
+                fresh = end + 1
         position = end
         number = new or text[start:end]
         percent = re.compile(f"{_SPACE}?%").match(text, end) if "percent" in flags else None

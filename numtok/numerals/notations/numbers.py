@@ -90,7 +90,7 @@ class _Rest(NamedTuple):
 
 
 # Kinds of rests. The mantissa of a bare power, 10^5, is 1.
-_NONE, _SCALED, _BARE_POWER, _RATIO, _TIMES = range(5)
+_NONE, _SCALED, _BARE_POWER, _RATIO = range(4)
 
 
 @helper
@@ -178,7 +178,7 @@ def _ends_in_groups(data, begin, i, j, end, flags):  # type: ignore[no-untyped-d
 @helper
 def _rest_of(data, begin, i, number, end, flags):  # type: ignore[no-untyped-def]
     """Return what follows a mantissa whose first digit is at ``i``: at most one of a power of ten,
-    a fraction, a suffix and an x."""
+    a fraction and a suffix."""
     zero, none = np.int64(0), np.int64(_NONE)
     stop = exponent_end(data, number.stop, end)
     if stop > number.stop:
@@ -200,10 +200,17 @@ def _rest_of(data, begin, i, number, end, flags):  # type: ignore[no-untyped-def
         exponent, after = suffix_at(data, stop, end)
         if after > stop:
             return _Rest(after, np.int64(_SCALED), exponent, zero)
-    is_zero = is_integer and stop == i + 1 and byte_at(data, i) == _ZERO  # 0x1F
-    is_x = stop < end and byte_at(data, stop) | _LOWER == _X and is_digit_at(data, stop + 1, end)
-    is_times = flags & _DIMENSIONS and is_x and not is_zero
-    return _Rest(stop, np.int64(_TIMES) if is_times else none, zero, zero)
+    return _Rest(stop, none, zero, zero)
+
+
+@helper
+def _is_times(data, i, number, rest, end):  # type: ignore[no-untyped-def]
+    """Return whether an x separates a number, whose first digit is at ``i``, from the next one. In
+    ``0x1F`` it does not."""
+    k = rest.stop
+    if k - i == 1 and number.start == i and byte_at(data, i) == _ZERO:
+        return False
+    return k < end and byte_at(data, k) | _LOWER == _X and is_digit_at(data, k + 1, end)
 
 
 @helper
@@ -293,8 +300,8 @@ def _rewrite(data, rows, flags, out, out_rows, outs, out_ends, ins, in_ends, siz
                 ins[edits] = in_ends[edits] = first
                 edits += 1
                 o += 1
-            i = rest.stop
-            is_other = _SCALED <= rest.kind <= _RATIO
+            at, i = i, rest.stop
+            is_other = rest.kind != _NONE
             if number.is_grouped or is_other or is_spaced or minus:
                 copy_bytes(out, o, data, copied, first - copied)
                 o += first - copied
@@ -320,7 +327,7 @@ def _rewrite(data, rows, flags, out, out_rows, outs, out_ends, ins, in_ends, siz
                 ins[edits], in_ends[edits] = first, stop
                 edits += 1
                 copied = i = stop
-            if rest.kind == _TIMES:
+            if flags & _DIMENSIONS and _is_times(data, at, number, rest, end):
                 copy_bytes(out, o, data, copied, rest.stop - copied)
                 o += rest.stop - copied
                 out[o] = _BLANK
