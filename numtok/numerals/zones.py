@@ -53,14 +53,15 @@ def check_zone(zone: str) -> None:
 
 
 def zone_at(text: str, start: int, end: int, zones: Sequence[str]) -> str | None:
-    """Return the first zone that overlaps the characters ``text[start:end]``; None if none does.
+    """Return the first zone with a match that overlaps the characters ``text[start:end]``; None if
+    none does. An empty match overlaps nothing.
 
     >>> zone_at("on 2024-01-02", 3, 7, ("times", "dates"))
     'dates'
     """
     for zone in zones:
         for match in _compiled(zone).finditer(text):
-            if match.start() < end and start < match.end():
+            if max(start, match.start()) < min(end, match.end()):
                 return zone
     return None
 

@@ -118,3 +118,10 @@ def test_offsets_are_in_characters_and_values_are_exact() -> None:
         *(("é7", "the digits follow a letter"), ("x3", "the digits follow a letter")),
     ]
     assert read_text("no digits", NumeralPolicy()) == ("no digits", (), ())
+
+
+def test_only_a_zone_that_overlaps_a_word_is_the_reason() -> None:
+    reading = read_text("x1 run 12", NumeralPolicy(not_numbers=(r"(?=\d)", r"run \d+")))
+    reasons = {word.text: (word.reason, word.advice) for word in reading.unread}
+    assert reasons["x1"][0] == "the digits follow a letter"
+    assert reasons["12"] == ("in a zone without numbers", r"--not-numbers run \d+")
