@@ -67,10 +67,11 @@ _ASIDE = 4  # pixels between dots that would hide each other
 QUIET = "var(--quiet)"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 _NO_XML = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
+_LABELS = 3  # fewest ticks of a signed-log axis; with fewer, Vega chooses them
 #: Label of a tick on a logarithmic axis: 1e6 instead of 1000000. Empty labels stay empty.
 _SHORT = (
-    "datum.label && abs(datum.value) >= 1e5"
-    " ? replace(format(datum.value, '~e'), '+', '') : datum.label"
+    "datum.label && (abs(datum.value) >= 1e5"
+    " ? replace(format(datum.value, '~e'), '+', '') : format(datum.value, '~g'))"
 )
 #: True if a datum is chosen, or if nothing is.
 _CHOSEN = "!chosen || datum.pick === chosen || (datum.keys && indexof(datum.keys, chosen) >= 0)"
@@ -211,7 +212,9 @@ def _scaled(panel: Panel, of: str, field: str = "") -> Spec:
         ticks |= {"format": "~g", "labelExpr": _SHORT}
     elif axis.scale == "signed-log":
         scale |= {"type": "symlog", "constant": axis.linear_below}
-        ticks |= {"values": signed_ticks(axis), "format": "~g", "labelExpr": _SHORT}
+        ticks |= {"format": "~g", "labelExpr": _SHORT}
+        if len(powers := signed_ticks(axis)) >= _LABELS:
+            ticks["values"] = powers
     if axis.ticks:
         ticks["values"] = list(axis.ticks)
     return encoded | {"title": axis.label or None, "scale": scale, "axis": ticks}

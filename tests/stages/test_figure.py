@@ -27,6 +27,7 @@ from numtok.analysis.picture import (
     Picture,
     Points,
     Ticks,
+    axis_of,
 )
 from numtok.stages.figure import picture_of
 from numtok.stages.table import Config as TableConfig
@@ -312,3 +313,17 @@ def test_a_band_without_an_upper_end_goes_to_the_top(ends: tuple[float | None, .
     y = Axis(label="y", low=ends[0], high=ends[1])
     *_, last, endless, second, first = heights(Panel(x=Axis(label="x"), y=y, marks=[band]))
     assert endless == 0 and endless <= last < second < first
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [([5.0, 9.0], {"5", "7", "9"}), ([-3.0, 40.0], {"0", "10", "20"})],
+)
+def test_a_signed_logarithm_has_several_labels(
+    tmp_path: Path, values: list[float], labels: set[str]
+) -> None:
+    axis = axis_of("y", "signed-log", np.array(values), 0.05)
+    dots = Points(label="dot", x=np.array(values), y=np.array(values))
+    drawn = image(Picture([Panel(x=axis, y=axis, marks=[dots])]), "svg", None, "test")
+    (tmp_path / "a.svg").write_bytes(drawn)
+    assert labels <= set(texts(tmp_path / "a.svg"))
