@@ -294,7 +294,9 @@ def _rewritten(text: str, flags: Collection[str], units: Collection[str]) -> lis
         elif (
             "signs=trailing" in flags
             and not is_unit
-            and re.compile(r"[-\u2212](?:[ \t\r\n.,;:)\]}\"'|]|\Z)").match(text, end)
+            and re.compile(r"[-\u2212](?:[ \u00a0\u2009\u202f\t\r\n.,;:)\]}\"'|]|\Z)").match(
+                text, end
+            )
             and not re.search(r"[-+\u2212]\Z", text[:start])
             and not ENDS_WITH_OPERAND.search(text[:start])
         ):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from numtok.kernels import byte_at, helper
-from numtok.numerals.notations._text import code, code_at, codes, width_before
+from numtok.numerals.notations._text import SPACES, code, code_at, codes, width_before, width_of
 from numtok.numerals.scan import operand_before
 
 _MINUS_SIGN = np.uint64(code("\u2212"))
@@ -33,7 +33,9 @@ def minus_after(data, begin, start, stop, end):  # type: ignore[no-untyped-def]
     own, width = code_at(data, stop, end)
     if own != _MINUS and own != _MINUS_SIGN:
         return np.int64(0)
-    if stop + width < end and not _CLOSERS[byte_at(data, stop + width)]:
+    after = stop + width
+    is_closed = after == end or _CLOSERS[byte_at(data, after)]
+    if not is_closed and width_of(SPACES, data, after, end) == 0:
         return np.int64(0)
     signed = width_before(_SIGNS, data, begin, start) > 0 or operand_before(data, begin, start)
     return np.int64(0) if signed else width
