@@ -275,6 +275,8 @@ def _config(architecture: str) -> "PreTrainedConfig":
         raise cannot(kind, "has quantized weights, which cannot be trained further")
     if config.sub_configs:
         raise cannot(kind, "consists of several models, for example for images or audio")
+    if getattr(config, "is_heterogeneous", False):  # its settings cannot be read as one value
+        raise cannot(kind, "has layers of different shapes")
     for key in ("hidden_size", "num_attention_heads", "num_hidden_layers"):
         if not isinstance(getattr(config, key, None), int):
             raise cannot(kind, f"has no {key}")

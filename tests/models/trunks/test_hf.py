@@ -221,6 +221,10 @@ REFUSED: dict[str, tuple[Callable[[Path], object], tuple[str, ...]]] = {
     "encoder-decoder": (_config(model_type="t5"), ("t5", "an encoder and a decoder")),
     "pictures": (_config(model_type="vit"), ("vit is not a causal or masked",)),
     "state space": (_config(model_type="mamba"), ("mamba", "GPT-2, Llama")),
+    "layers unlike each other": (
+        _config(model_type="gemma4_text"),
+        ("gemma4_text", "layers of different shapes", "GPT-2, Llama"),
+    ),
     "quantised": (
         _config(quantization_config={"quant_method": "gptq", "bits": 4}),
         ("quantized weights",),
