@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 import torch
+from torch import Tensor
 
 from numtok.declaration import settings_in
 from numtok.encoding.codec import Codec
@@ -194,7 +195,7 @@ def _used(model: Model, init: Model) -> list[tuple[str, object, object]]:
     return [*((key, new[key], old[key]) for key in new), *used]
 
 
-_LOOK = 6  # tokens per row of the test inputs
+_LOOK, _SHORT = 6, 2  # tokens of the longer and the shorter row of the test inputs
 _NEAR = 1e-3  # tolerance for equal hidden states, which are about 1 in size
 
 
@@ -230,8 +231,8 @@ def copy_pretrained(model: Model, source: str, codec: Codec) -> None:
     """Copy the weights of the pretrained model at ``source`` into a new model.
 
     Nothing is copied if the preset specifies random weights. Raises UsageError if the weights do
-    not fit, if the hidden states of the trunk depend on the wrong tokens, or if decoding with a
-    cache gives different states.
+    not fit, if the hidden states of the trunk depend on the wrong tokens or on padding, or if
+    decoding with a cache gives different states.
     """
     trunk = cast(PretrainedTrunk, model.settings.of_trunk)
     weights = trunk.weights(source)
@@ -252,8 +253,8 @@ def copy_pretrained(model: Model, source: str, codec: Codec) -> None:
 
 
 def _check_sight(module: TrunkModule, causal: bool, width: int, shown: str) -> None:
-    """Raise UsageError if hidden states attend to the wrong tokens, or if cached decoding differs
-    from a full pass: architectures differ in both."""
+    """Raise UsageError if hidden states attend to the wrong tokens, if they depend on padding, or
+    if cached decoding differs from a full pass: architectures differ in all of these."""
     random = torch.Generator().manual_seed(0)
     x_BLD = torch.randn(2, _LOOK, width, generator=random)
     other_BLD = x_BLD.clone()
@@ -262,13 +263,17 @@ def _check_sight(module: TrunkModule, causal: bool, width: int, shown: str) -> N
     module.eval()
     try:
         states, changed = module(x_BLD, None), module(other_BLD, None)
-        wrong = torch.allclose(states[:, :before], changed[:, :before], atol=_NEAR) is not causal
+        wrong = _near(states[:, :before], changed[:, :before]) is not causal
+        real_BL = torch.arange(_LOOK) < torch.tensor([[_LOOK], [_SHORT]])
+        alone, padded = module(x_BLD[1:, :_SHORT], None)[0], module(x_BLD, real_BL)[1, :_SHORT]
+        wrong |= not _near(padded, alone)
         if causal and isinstance(module, CachedModule) and not wrong:
+            rows, length_B = torch.arange(2), torch.tensor([before, _SHORT])
             cache = module.cache(len(x_BLD), _LOOK)
             module.extend(x_BLD[:, :before], cache)
-            cache.rewind(torch.full((len(x_BLD),), before), before)
-            last = module.extend(x_BLD[:, before:], cache)
-            wrong = not torch.allclose(last, states[:, before:], rtol=_NEAR, atol=_NEAR)
+            cache.rewind(length_B, before)
+            following = module.extend(x_BLD[rows, length_B][:, None], cache)[:, 0]
+            wrong = not _near(following, states[rows, length_B])
     except (RuntimeError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise UsageError(
             f"{shown}: its architecture cannot be a trunk ({' '.join(str(error).split())[:200]}). "
@@ -279,7 +284,11 @@ def _check_sight(module: TrunkModule, causal: bool, width: int, shown: str) -> N
     if wrong:
         kind = "causal" if causal else "masked"
         raise UsageError(
-            f"{shown}: its hidden states do not attend as in a {kind} model, or cached decoding "
-            "differs from a full pass. Use another architecture, such as GPT-2, Llama, Qwen or "
+            f"{shown}: its hidden states do not attend as in a {kind} model, depend on padding, or "
+            "differ in cached decoding. Use another architecture, such as GPT-2, Llama, Qwen or "
             "RoBERTa"
         )
+
+
+def _near(states: Tensor, other: Tensor) -> bool:
+    return torch.allclose(states, other, rtol=_NEAR, atol=_NEAR)

@@ -27,7 +27,7 @@ from numtok.store.store import Store
 from numtok.training.model_files import read_model
 from numtok.training.resolved_texts import resolve_texts
 from tests import fakemodels
-from tests.fakepretrained import pretrained, tokenizer
+from tests.fakepretrained import SIZES, pretrained, tokenizer
 from tests.messages import Says
 
 pytest.importorskip("transformers", reason="the extra numtok[hf] is not installed")
@@ -351,10 +351,13 @@ def test_what_does_not_go_with_such_a_trunk_is_refused(store: Store, says: Says)
 
 
 def test_an_architecture_that_sees_otherwise_is_refused(store: Store, says: Says) -> None:
-    """There is no cache for ALiBi, and XLNet's hidden states attend to later tokens."""
+    """There is no cache for ALiBi, and XLNet's hidden states attend to later tokens. Those of
+    ConvBERT depend on padding, and a recurrent state cannot be cached for rows of different
+    lengths."""
     transformers = pytest.importorskip("transformers")
     data, size = encoded(store), {"n_layer": 2, "n_head": 4}
     words = tokenizer().get_vocab_size()
+    sizes = {**SIZES, "intermediate_size": 64, "vocab_size": words}
     models = {
         "bloom": transformers.BloomForCausalLM(
             transformers.BloomConfig(hidden_size=32, vocab_size=words, **size)
@@ -362,9 +365,16 @@ def test_an_architecture_that_sees_otherwise_is_refused(store: Store, says: Says
         "xlnet": transformers.XLNetLMHeadModel(
             transformers.XLNetConfig(d_model=32, d_inner=64, vocab_size=words, **size)
         ),
+        "convbert": transformers.ConvBertForMaskedLM(
+            transformers.ConvBertConfig(embedding_size=32, **sizes)
+        ),
+        "recurrent": transformers.RecurrentGemmaForCausalLM(
+            transformers.RecurrentGemmaConfig(**sizes)
+        ),
     }
     for kind, model in models.items():
         model.save_pretrained(kind)
         shutil.copy("gpt2/tokenizer.json", kind)
         with says.raises(UsageError, f"--preset hf:{kind}", "architecture", "GPT-2, Llama"):
-            begun(store, data, f"hf:{kind}", embedder="fourier")
+            objective = "mlm" if kind == "convbert" else "ar"
+            begun(store, data, f"hf:{kind}", objective=objective, embedder="fourier")
