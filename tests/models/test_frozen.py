@@ -180,6 +180,22 @@ def test_accepted_and_refused_architectures(
             PretrainedFolder.of(str(tmp_path)).architecture()
 
 
+def test_a_model_whose_states_depend_on_the_batch_is_refused(tmp_path: Path, says: Says) -> None:
+    """ConvBERT's convolutions and FNet's Fourier transform mix padding into the states."""
+    sizes = {**SIZES, "intermediate_size": 64, "vocab_size": 300}
+    models = {
+        "convbert": transformers.ConvBertModel(
+            transformers.ConvBertConfig(embedding_size=32, **sizes)
+        ),
+        "fnet": transformers.FNetModel(transformers.FNetConfig(**sizes)),
+    }
+    for kind, model in models.items():
+        model.save_pretrained(tmp_path / kind)
+        tokenizer().save(str(tmp_path / kind / "tokenizer.json"))
+        with says.raises(UsageError, f"--model hf:{tmp_path / kind}", "padding", "BERT"):
+            load(tmp_path / kind)
+
+
 def test_what_cannot_be_read(tmp_path: Path, says: Says) -> None:
     pretrained("gpt2", tmp_path / "good")
 

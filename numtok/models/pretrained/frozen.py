@@ -44,6 +44,7 @@ _TOKENIZERS = (
     "sentencepiece.bpe.model",
 )
 _GGUF = ".gguf"
+_NEAR = 1e-3  # largest difference of equal states, as a fraction of their largest coordinate
 _LONGEST = 2048  # tokens of a text, for models that read more: attention takes their square
 
 
@@ -135,7 +136,12 @@ class FrozenSource:
         tokenizer.enable_truncation(context, direction="left" if pooling == "last" else "right")
         model = FrozenModel(module=module, tokenizer=tokenizer, causal=causal, pooling=pooling)
         with self.folder.naming(), first_run(cast(Any, module).config.model_type):
-            _ = model.width
+            depends = model.depends_on_padding()
+        if depends:
+            raise UsageError(
+                f"{self.folder.shown}: its hidden states depend on padding, and so on the texts "
+                "in a batch. Use another model, such as BERT or RoBERTa"
+            )
         return model
 
     def _module(self) -> tuple[nn.Module, bool]:
@@ -212,6 +218,12 @@ class FrozenModel:
     def width(self) -> int:
         """Number of values in a hidden state."""
         return self.pooled([[self._empty]]).shape[1]
+
+    def depends_on_padding(self) -> bool:
+        """Return whether the state of a text changes if a longer text is in the same batch."""
+        short, long = [self._empty] * 2, [self._empty] * 5
+        alone_D, padded_D = self.pooled([short])[0], self.pooled([short, long])[0]
+        return bool((padded_D - alone_D).abs().max() > _NEAR * alone_D.abs().max())
 
     def tokens(self, texts: Sequence[str]) -> tuple[list[list[int]], int]:
         """Return the token ids of each text, and the number of texts that were cut because they are
