@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from inspect import Parameter
-from numbers import Integral, Real
+from numbers import Integral, Number, Real
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
@@ -125,9 +125,10 @@ def settings_of(
 ) -> Settings:
     """Build a command's settings from positional and named arguments.
 
-    Artifacts are replaced with their REFs, and paths with strings. A single value becomes a
-    sequence if the setting takes several values. If the command uses a registered part, such as the
-    task of ``gen``, unknown names are passed on as settings of the part.
+    Artifacts are replaced with their REFs, paths with strings, and NumPy numbers with Python's. A
+    single value becomes a sequence if the setting takes several values. If the command uses a
+    registered part, such as the task of ``gen``, unknown names are passed on as settings of the
+    part.
 
     Raises UsageError if a name is unknown, if a setting is missing or passed twice, or if a value
     is not allowed.
@@ -200,6 +201,8 @@ def _value(setting: Setting, value: Any) -> Any:
 def _word(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
+    if isinstance(value, Number) and hasattr(value, "item"):  # of NumPy, as in a grid of values
+        return value.item()
     return getattr(value, "ref", value)
 
 

@@ -72,12 +72,17 @@ class FittingRecipe:
     @classmethod
     def of(cls, settings: object, **more: Any) -> "FittingRecipe":
         """Build a recipe from the attributes of ``settings`` that are named like the recipe's
-        fields.
+        fields. NumPy numbers become Python's.
 
         Fields that are given in ``more`` are not read from ``settings``.
         """
         names = [field.name for field in fields(cls) if field.name not in more]
-        return cls(**{name: getattr(settings, name) for name in names}, **more)
+        given = {name: getattr(settings, name) for name in names}
+        plain = {
+            name: value.item() if isinstance(value, np.generic) else value
+            for name, value in given.items()
+        }
+        return cls(**plain, **more)
 
     def __post_init__(self) -> None:
         Config(data="", **asdict(self))  # raises UsageError for values out of bounds

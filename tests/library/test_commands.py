@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -151,12 +152,15 @@ class Dish:
         (("a", Path("b"), Dish()), {"hours": 3}, Cook(("a", "b", "soup@0123"), 3)),
         ((["a", Dish()],), {}, Cook(("a", "soup@0123"))),
         ((), {"dishes": Dish(), "out": "x.png"}, Cook(("soup@0123",), out=Path("x.png"))),
+        (("a",), {"hours": np.int64(3)}, Cook(("a",), 3)),
     ],
 )
 def test_settings_are_given_in_order_and_by_name(
     arguments: tuple[Any, ...], named: dict[str, Any], made: Cook
 ) -> None:
-    assert settings_of(Cook, arguments, named) == made
+    settings = settings_of(Cook, arguments, named)
+    assert settings == made
+    assert type(settings.hours) is int
 
 
 def test_settings_of_a_kind_go_to_the_kind() -> None:

@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import KFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
@@ -98,6 +98,12 @@ def test_a_clone_with_the_same_random_state_is_the_same_model(empty_temp: Path) 
     np.testing.assert_array_equal(again.predict(TEXTS), model.predict(TEXTS))
     other = tiny(random_state=4).fit(TEXTS, AREAS)
     assert not np.array_equal(other.predict(TEXTS), model.predict(TEXTS))
+
+
+def test_numpy_numbers_are_parameters_as_in_a_grid_of_values() -> None:
+    grid = {"steps": np.array([12]), "batch": np.arange(32, 33), "learning_rate": np.array([3e-3])}
+    found = GridSearchCV(tiny(), grid, cv=2).fit(TEXTS, AREAS)
+    np.testing.assert_array_equal(found.predict(TEXTS), fitted("scalar").predict(TEXTS))
 
 
 def test_fitting_prints_nothing_and_leaves_pytorchs_generator(
