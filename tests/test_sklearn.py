@@ -347,6 +347,11 @@ def test_data_that_cannot_be_used_are_told(says: Says) -> None:
     when = pd.DataFrame({"when": pd.to_datetime(["2020-01-01"] * 4)})
     own: list[tuple[Any, Any, tuple[str, ...]]] = [
         (when, TARGETS, ("feature when of X", "timestamp[us]", "Convert or drop it")),
+        (
+            pd.DataFrame({"bin": pd.cut([1, 2, 3, 4], 2)}),
+            TARGETS,
+            ("categories of column 'bin'", "interval", "Convert the column to strings"),
+        ),
         (pd.DataFrame({"mixed": [1, "b", 2, 3]}), TARGETS, ("X cannot be read", "'b'", "mixed")),
         (ROWS, [-1e308, 0.0, 1.0, 1e308], ("-1e+308 to 1e+308", "normalize signed-log or none")),
     ]

@@ -20,8 +20,8 @@ def is_frame(value: Any) -> bool:
 def frame_table(frame: Any, name: str = "frame") -> "pa.Table":
     """Return a data frame as an Arrow table, without a pandas index.
 
-    Raises DataError, in which the frame is called ``name``, if a column has values of mixed types
-    or if two columns have the same name.
+    Raises DataError, in which the frame is called ``name``, if a column has values of mixed types,
+    if two columns have the same name, or if categories have no text, such as intervals.
     """
     try:
         table = pa.table(frame)
@@ -29,6 +29,13 @@ def frame_table(frame: Any, name: str = "frame") -> "pa.Table":
         raise DataError(f"{name} cannot be read: {'; '.join(map(str, error.args))}") from None
     if hasattr(frame, "shape"):
         table = table.select(range(frame.shape[1]))  # pandas adds its index after the columns
+    for field in table.schema:
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else pa.null()
+        if pa.types.is_nested(getattr(kind, "storage_type", kind)):
+            raise DataError(
+                f"{name}: the categories of column {field.name!r} must be strings or numbers (got "
+                f"type {kind}). Convert the column to strings"
+            )
     return table.replace_schema_metadata(None)
 
 
