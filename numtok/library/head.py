@@ -176,8 +176,10 @@ class NumberHead(NumberHeads):
         if not isinstance(self.value_head, CalibratedReader):
             return
         which = torch.from_numpy(true.which).to(states.device)
-        parameters = self.value_head(states[:, 0][which].float())
-        self.calibration = calibration_of(self.value_head, parameters, true.values)
+        # Not in bfloat16, here and below: 8 bits are too coarse for a value.
+        with torch.autocast(states.device.type, enabled=False):
+            parameters = self.value_head(states[:, 0][which].float())
+            self.calibration = calibration_of(self.value_head, parameters, true.values)
         if not self.calibration:
             raise DataError(
                 f"none of the {len(states):,} predictions is finite, so the head cannot be "
@@ -193,27 +195,31 @@ class NumberHead(NumberHeads):
         scheme has too many numbers to list. Raises UsageError if the states have the wrong shape.
         """
         states = self._states(hidden)
+        with torch.autocast(states.device.type, enabled=False):
+            reading, points = self._reading(states)
+        return PredictedNumbers(
+            raw=self._raw,
+            reading=reading,
+            points=points,
+            calibration=self.calibration,
+            why_none=self._why_none(self._raw),
+        )
+
+    def _reading(self, states: Tensor) -> tuple[NumberReadings, Floats]:
+        """Return the outputs of the heads for states [N, W, D], and the predicted numbers [N], NaN
+        where there is none."""
         count, width, _ = states.shape
-        raw = self._raw
         if not self._predicts_tokens:
             assert self.value_head is not None
             parameters = self.value_head(states[:, 0].float())
             nothing = np.empty((count, 0), np.int64)
             reading = NumberReadings(nothing, np.ones(count, np.bool_), None, parameters)
-            points = raw.points(parameters)
-        else:
-            steps = ParallelFill(states.flatten(0, 1), np.full(count, width))
-            reader = Reader(model=self, codec=self.codec, grammar=self._grammar, constrained=True)
-            reading = reader.read(steps, keep_logits=True)
-            values, _, valid = raw.values(reading)
-            points = np.where(valid, values, np.nan)
-        return PredictedNumbers(
-            raw=raw,
-            reading=reading,
-            points=points,
-            calibration=self.calibration,
-            why_none=self._why_none(raw),
-        )
+            return reading, self._raw.points(parameters)
+        steps = ParallelFill(states.flatten(0, 1), np.full(count, width))
+        reader = Reader(model=self, codec=self.codec, grammar=self._grammar, constrained=True)
+        reading = reader.read(steps, keep_logits=True)
+        values, _, valid = self._raw.values(reading)
+        return reading, np.where(valid, values, np.nan)
 
     @cached_property
     def _grammar(self) -> Grammar:

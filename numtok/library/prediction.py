@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -132,11 +133,14 @@ class PredictedNumbers:
         every = np.arange(len(self))
         answers: NDArray[np.float64] | None = None
         parts = [(every, self.calibration)]
-        for part, chunk in self.raw.distributions(self.reading, parts, self.in_answer):
-            results = compute(chunk, part)
-            if answers is None:
-                answers = np.empty((len(self), *results.shape[1:]))
-            answers[part] = results
+        parameters = self.reading.parameters
+        # Not in bfloat16: 8 bits are too coarse for a value.
+        with torch.autocast("cpu" if parameters is None else parameters.device.type, enabled=False):
+            for part, chunk in self.raw.distributions(self.reading, parts, self.in_answer):
+                results = compute(chunk, part)
+                if answers is None:
+                    answers = np.empty((len(self), *results.shape[1:]))
+                answers[part] = results
         return np.empty(0) if answers is None else answers
 
     def _repr_html_(self) -> str:

@@ -367,6 +367,20 @@ def test_states_of_whole_rows_are_refused() -> None:
                 head.loss(torch.zeros(shape), [1.0, 2.0])
 
 
+def test_predictions_are_not_rounded_by_autocast() -> None:
+    """Trainer(bf16=True) predicts within autocast, in which values would have 8 bits."""
+    for scheme, spec in (("xval", "scalar"), ("xval", "decoder:ud"), ("p1000", "token")):
+        head = numtok.head(spec, codec(scheme), width=WIDTH)
+        tokens = head.codec.scheme.tokens_per_number or 1
+        states = torch.randn(4, tokens, WIDTH, generator=torch.Generator().manual_seed(0))
+        head.calibrate(states, [1.0, 2.0, 3.0, 4.0])
+        expected, calibration = head.predict(states).point().tolist(), head.calibration
+        with case(spec), torch.autocast("cpu", torch.bfloat16):
+            head.calibrate(states, [1.0, 2.0, 3.0, 4.0])
+            assert head.calibration == calibration
+            np.testing.assert_array_equal(head.predict(states).point(), expected)
+
+
 def test_a_head_is_pickled_after_it_has_predicted() -> None:
     states = torch.ones(2, 3, WIDTH)
     head = numtok.head("token", codec("p1000"), width=WIDTH)
