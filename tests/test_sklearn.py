@@ -156,7 +156,8 @@ def test_it_is_searched_over_in_a_pipeline() -> None:
 
 def test_numpy_numbers_are_parameters_as_in_a_grid_of_values() -> None:
     x, y = data()
-    settings = {"epochs": np.int64(10), "batch": np.int64(32), "learning_rate": np.float64(0.01)}
+    settings: dict[str, Any] = {"epochs": np.int64(10), "batch": np.int64(32)}
+    settings["learning_rate"] = np.float64(0.01)
     found = NumericRegressor("mdn:3", SMALL, **settings).fit(x, y).predict(x)
     np.testing.assert_array_equal(found, fitted("mdn:3").predict(x))
 

@@ -20,6 +20,7 @@ from numtok.hf.tokenizer import NumtokTokenizer
 from numtok.models.batches import PAD, flush_right
 from numtok.models.heads.base import default_point
 from numtok.models.model import Model
+from numtok.models.precision import InFloat32
 from numtok.models.trunks.base import CachedModule, TrunkCache
 from numtok.settings.predict import Config
 from numtok.stored_json import convert
@@ -134,7 +135,7 @@ class NumtokOutput(ModelOutput):
     cache: RowsRead | None = None
 
 
-class NumtokModel(PreTrainedModel):
+class NumtokModel(InFloat32, PreTrainedModel):
     """Model trained with numtok. Its inputs come from a :class:`NumtokTokenizer`.
 
     >>> tokenizer = AutoTokenizer.from_pretrained("rooms")
@@ -163,6 +164,11 @@ class NumtokModel(PreTrainedModel):
             if parameter is table and name != network.vectors
         }
         self.post_init()
+
+    @classmethod
+    def from_pretrained(cls, *paths: Any, **settings: Any) -> "NumtokModel":
+        """Load an exported model, in float32 whatever ``dtype`` is passed."""
+        return super().from_pretrained(*paths, **settings | {"dtype": torch.float32})
 
     def _init_weights(self, module: nn.Module) -> None:
         """Fill computed buffers, which are empty after building on the meta device.

@@ -3,7 +3,7 @@
 from typing import cast
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from numtok.errors import UsageError, unknown
 from numtok.library.arguments import as_arguments, check_type, typed
@@ -13,6 +13,7 @@ from numtok.models.embedders.base import EMBEDDERS, INIT, Embedder, NumberModule
 from numtok.models.heads.base import Head
 from numtok.models.inputs import moved
 from numtok.models.number_heads import lacks_digits
+from numtok.models.precision import InFloat32
 from numtok.models.pretrained.rows import fill_rows
 from numtok.models.vocabulary import Vocabulary
 from numtok.registry import spec_of
@@ -20,7 +21,7 @@ from numtok.registry import spec_of
 ROWS = ("drawn", "digits")  # initialization of the vectors of new tokens
 
 
-class NumberEmbedding(nn.Module):
+class NumberEmbedding(InFloat32):
     """Module that turns a batch into embedding vectors [B, L, D].
 
     Use it instead of a model's own embedding. The parameter ``module.table.weight`` contains the

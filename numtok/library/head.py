@@ -34,6 +34,7 @@ from numtok.models.heads.base import (
 )
 from numtok.models.inputs import single
 from numtok.models.number_heads import NumberHeads, calibration_of, check_head, own_scaling
+from numtok.models.precision import InFloat32
 from numtok.models.settings import ScalingSettings
 from numtok.models.steps import ParallelFill
 from numtok.models.vocabulary import Vocabulary
@@ -58,7 +59,7 @@ class _TrueNumbers(NamedTuple):
     values: Floats  # [K] these numbers, scaled for the value head
 
 
-class NumberHead(NumberHeads):
+class NumberHead(InFloat32, NumberHeads):
     """Module that predicts numbers, in the units of the text, from hidden states.
 
     To predict N numbers, pass the hidden states [N, D] at ``batch.where``, or [N, W, D] if the
@@ -207,7 +208,7 @@ class NumberHead(NumberHeads):
 
     def _reading(self, states: Tensor) -> tuple[NumberReadings, Floats]:
         """Return the outputs of the heads for states [N, W, D], and the predicted numbers [N], NaN
-        where there is none."""
+        for outputs that are not numbers."""
         count, width, _ = states.shape
         if not self._predicts_tokens:
             assert self.value_head is not None

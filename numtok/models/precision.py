@@ -1,12 +1,27 @@
-"""Floating-point types for devices with and without float64; MPS (Apple GPUs) does not support it.
+"""Floating-point types: of weights, and on devices with and without float64, which MPS (Apple GPUs)
+does not support.
 
 Computations outside a model, such as probabilities and sums of losses, use float64 if available.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
+
+
+class InFloat32(nn.Module):
+    """Base class for modules that keep their float32 weights if a model around them is converted,
+    for example to bfloat16, whose 8 bits are too coarse for a value."""
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "InFloat32":
+        def moved(tensor: Tensor) -> Tensor:
+            result = fn(tensor)
+            return result if result.dtype == tensor.dtype else tensor.to(result.device)
+
+        return super()._apply(moved, recurse)  # type: ignore[no-untyped-call, no-any-return]
 
 
 def widest(device: torch.device) -> torch.dtype:
