@@ -173,6 +173,13 @@ class NumberModel(nn.Module):
 
     @torch.no_grad()
     def calibrate(self, rows: NumberBatch) -> None:
-        """Calibrate the head's distribution on rows that were not used for training."""
-        rows = rows.to(self.embed.table.device)
-        self.head.calibrate(self.states(rows), rows.truths)
+        """Calibrate the head's distribution on rows that were not used for training, with dropout
+        off."""
+        training = [module for module in self.modules() if module.training]
+        self.eval()
+        try:
+            rows = rows.to(self.embed.table.device)
+            self.head.calibrate(self.states(rows), rows.truths)
+        finally:
+            for module in training:
+                module.training = True

@@ -117,11 +117,17 @@ def test_a_model_in_bfloat16_has_losses_and_predictions() -> None:
 
 def test_a_head_of_one_number_is_calibrated() -> None:
     codec = TextCodec.fit(TEXTS, scheme="xval", text_tokenizer="bytes")
-    model = made(codec, gpt2(), "scalar")
+    model = made(codec, gpt2(), "scalar").train()
     rows = numtok.batch(codec, TEXTS, causal=True)
     model.calibrate(rows)
+    assert model.training and model.model.training  # as Trainer.train leaves it
+    model.eval()
     with torch.no_grad():
-        assert np.isfinite(model.head.predict(model.states(rows)).crps(TRUTHS)).all()
+        predicted = model.head.predict(model.states(rows))
+    assert np.isfinite(predicted.crps(TRUTHS)).all()
+    calibration = model.head.calibration
+    model.calibrate(rows)  # dropout was off before
+    assert model.head.calibration == calibration
 
 
 def test_a_model_that_sees_the_numbers_to_predict_is_refused() -> None:
