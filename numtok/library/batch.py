@@ -107,7 +107,8 @@ def batch(
         Texts to encode.
     mask : {'last', 'random', 'holes', 'none'}
         Numbers to predict. 'last': the last number of each text. 'random': each number with
-        probability ``rate``. 'holes': the unknown numbers, written ``[?]``. 'none': no numbers.
+        probability ``rate``, but at least one in the batch. 'holes': the unknown numbers, written
+        ``[?]``. 'none': no numbers.
     causal : bool
         Build the batch for a model that attends to earlier tokens only. Rows begin with ``[END]``,
         nothing is masked, and the hidden state at position j predicts token j. If a number has
@@ -125,7 +126,7 @@ def batch(
     ------
     DataError
         If ``texts`` is not a column of texts, or if a text has no number to predict (for 'random':
-        if the whole batch has none).
+        if no text has a number).
     UsageError
         If ``mask`` or ``rate`` is not allowed.
 
@@ -178,13 +179,11 @@ def _chosen(
     if holes is not None:
         chosen, needed = np.isin(np.arange(count), holes), f"{HOLE}, which mask='holes' needs"
     elif mask == "random":
-        chosen = generator(seed, "masks", 0).random(count) < rate
-        if not chosen.any():
-            raise DataError(
-                f"none of the {count:,} numbers in {len(rows.tokens):,} texts was selected for "
-                "prediction. Pass more texts, a higher rate, or another seed"
-            )
-        return chosen
+        if not count:
+            raise DataError(f"none of the {len(rows.tokens):,} texts has a number. Pass others")
+        drawn = generator(seed, "masks", 0).random(count)
+        # At least one: if none is below the rate, the smallest belongs to a random number.
+        return drawn <= max(rate, float(drawn.min()))
     else:
         chosen = np.diff(rows.number_row, append=-1) != 0
     lacking = np.setdiff1d(np.arange(len(rows.tokens)), rows.number_row[chosen])

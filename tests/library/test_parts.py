@@ -123,6 +123,12 @@ def test_a_share_of_the_numbers_is_drawn_by_a_seed() -> None:
     )
     assert one.truths.tolist() == same.truths.tolist() != other.truths.tolist()
     assert 8 < len(one.truths) < 56
+    # A batch of few numbers has at least one of them, which is any of them.
+    few = [
+        numtok.batch(codec("xval"), TEXTS[:1], mask="random", rate=0.01, seed=k) for k in range(9)
+    ]
+    assert {len(rows.truths) for rows in few} == {1}
+    assert {rows.truths.item() for rows in few} == {2.5, 13.0, 15.5}
 
 
 @each(
