@@ -3,7 +3,7 @@
 from typing import cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from numtok.errors import UsageError, unknown
 from numtok.library.arguments import as_arguments, check_type, typed
@@ -42,17 +42,18 @@ class NumberEmbedding(InFloat32):
 
     @torch.no_grad()
     @typed
-    def begin_with(self, vectors: Tensor, *, rows: str = "drawn") -> None:
-        """Initialize the vectors from the token vectors [T, D] of a pretrained model.
+    def begin_with(self, vectors: Tensor | nn.Embedding, *, rows: str = "drawn") -> None:
+        """Initialize the vectors from the token vectors of a pretrained model.
 
-        The token vectors are the weights of the model's ``get_input_embeddings()``. The codec must
-        use the model's tokenizer (``text_tokenizer="hf:FOLDER_OR_ID"``). Each text token gets its
-        pretrained vector, and the other weights that embed numbers are scaled to match.
+        Pass the model's ``get_input_embeddings()``: the weights alone lack the factor by which
+        some models, such as Gemma 3, scale them. The codec must use the model's tokenizer
+        (``text_tokenizer="hf:FOLDER_OR_ID"``). Each text token gets its pretrained vector, and the
+        other weights that embed numbers are scaled to match.
 
         Parameters
         ----------
-        vectors : Tensor
-            Pretrained vectors, [T, D].
+        vectors : Embedding or Tensor
+            Pretrained embedding, or vectors [T, D].
         rows : {'drawn', 'digits'}
             How to initialize the vectors of special and number tokens. 'drawn': at random, from the
             distribution of ``vectors``. 'digits': special tokens are drawn as with 'drawn'; each
@@ -66,10 +67,13 @@ class NumberEmbedding(InFloat32):
 
         Examples
         --------
-        >>> embed.begin_with(gpt2.get_input_embeddings().weight)
+        >>> embed.begin_with(gpt2.get_input_embeddings())
         """
         if rows not in ROWS:
             raise unknown("rows", rows, ROWS)
+        if isinstance(vectors, nn.Embedding):
+            ids = torch.arange(vectors.num_embeddings, device=vectors.weight.device)
+            vectors = cast(Tensor, vectors(ids))
         text, width = len(self.table) - self._codec.text_first, self.table.shape[1]
         if vectors.dim() != 2 or len(vectors) < text or vectors.shape[1] != width:
             raise UsageError(

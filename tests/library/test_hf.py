@@ -198,6 +198,20 @@ def test_an_embedder_begins_with_the_vectors_of_a_model(tmp_path: Any) -> None:
         embed.begin_with(own, rows="zeros")
 
 
+def test_an_embedder_begins_with_vectors_as_the_model_scales_them(tmp_path: Any) -> None:
+    for kind in ("gpt2", "gemma3_text"):  # Gemma 3 multiplies its vectors by sqrt(width)
+        folder = tmp_path / kind
+        model = pretrained(kind, folder).base_model
+        codec = TextCodec.fit(TEXTS, scheme="p1000", text_tokenizer=f"hf:{folder}")
+        embed = numtok.embedder("lookup", codec, width=32)
+        embed.begin_with(model.get_input_embeddings())
+        rows = numtok.batch(codec, ["the weight of apples"], mask="none")
+        with case(kind), torch.no_grad():
+            expected = model(rows.tokens - codec.inner.text_first).last_hidden_state
+            states = model(inputs_embeds=embed(rows)).last_hidden_state
+            torch.testing.assert_close(states, expected)
+
+
 def test_what_cannot_be_is_refused() -> None:
     codec = TextCodec.fit(TEXTS, scheme="xval", text_tokenizer="bytes")
     collator = hf.NumberCollator(codec, causal=True)
