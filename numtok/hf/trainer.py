@@ -26,7 +26,8 @@ class NumberCollator:
 
     Rows are texts, or mappings with a text under the key ``field``; other keys are ignored. With
     the ``datasets`` library, pass ``remove_unused_columns=False`` to ``TrainingArguments``;
-    otherwise ``Trainer`` drops the texts.
+    otherwise ``Trainer`` drops the texts. For an iterable dataset, also pass
+    ``accelerator_config={"dispatch_batches": False}``, because numbers cannot be divided by rows.
 
     mask, causal, rate
         Which numbers to train on, as in :func:`numtok.batch`. ``mask="random"`` uses PyTorch's
@@ -48,7 +49,7 @@ class NumberCollator:
         self.codec, self.field = codec, field
         self.mask, self.causal, self.rate = mask, causal, rate
 
-    def __call__(self, rows: Sequence[str | Mapping[str, Any]]) -> dict[str, Tensor | str | bool]:
+    def __call__(self, rows: Sequence[str | Mapping[str, Any]]) -> dict[str, Tensor | str | int]:
         """Return the arguments of :meth:`NumberModel.forward` by name.
 
         Raises DataError under the same conditions as :func:`numtok.batch`, and if a row has no key
@@ -71,6 +72,7 @@ class NumberCollator:
             "labels": encoded.truths,
             "digest": encoded.digest,
             "causal": encoded.causal,
+            "count": len(encoded.truths),
         }
 
     def _text(self, row: Mapping[str, Any]) -> Any:
@@ -146,13 +148,22 @@ class NumberModel(nn.Module):
         labels: Tensor,
         digest: str,
         causal: bool,
+        count: int,
     ) -> dict[str, Tensor]:
         """Compute the ``loss`` [] and, in evaluation mode, the predicted numbers ``points``
         float64[N].
 
         The arguments are returned by a :class:`NumberCollator`; ``labels`` float64[N] are the true
-        numbers.
+        numbers, and ``count`` is N.
+
+        Raises UsageError if the batch was divided, and under the same conditions as :meth:`states`.
         """
+        if len(labels) != count:
+            raise UsageError(
+                f"a batch was divided by rows and has {len(labels):,} of its {count:,} numbers. "
+                'For an iterable dataset, pass accelerator_config={"dispatch_batches": False} to '
+                "TrainingArguments; for several GPUs, start one process per GPU"
+            )
         rows = NumberBatch(
             tokens=tokens,
             values=values,

@@ -1,10 +1,12 @@
 """numtok.hf: numbers in a model and a training loop of transformers."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch.utils.data import IterableDataset
 
 import numtok
 from numtok.errors import DataError, UsageError
@@ -162,6 +164,37 @@ def test_a_row_longer_than_the_model_reads_is_refused() -> None:
             numbers(**collator(["x" * 61 + " 1"]))
             with pytest.raises(DataError, match=r"65 tokens.* 64"):
                 numbers(**collator(["x" * 62 + " 1"]))
+
+
+class Stream(IterableDataset[str]):
+    def __iter__(self) -> Iterator[str]:
+        return iter(TEXTS * 4)
+
+
+def test_a_batch_that_is_divided_by_rows_is_refused(tmp_path: Any) -> None:
+    """accelerate cuts each tensor of a batch to the number of rows if the dataset is iterable."""
+    codec = TextCodec.fit(TEXTS, scheme="xval", text_tokenizer="bytes")
+    for dispatch in (True, False):
+        trainer = transformers.Trainer(
+            made(codec, gpt2()),
+            transformers.TrainingArguments(
+                str(tmp_path),
+                max_steps=1,
+                accelerator_config={"dispatch_batches": dispatch},
+                dataloader_pin_memory=False,
+                disable_tqdm=True,
+                logging_strategy="no",
+                save_strategy="no",
+                report_to="none",
+            ),
+            train_dataset=Stream(),
+            data_collator=hf.NumberCollator(codec, mask="random", rate=1.0, causal=True),
+        )
+        if dispatch:
+            with pytest.raises(UsageError, match=r"8 of its 22 numbers.*dispatch_batches"):
+                trainer.train()
+        else:
+            trainer.train()
 
 
 def test_other_numbers_are_drawn_each_time_and_the_same_by_the_same_seed() -> None:
