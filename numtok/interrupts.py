@@ -8,11 +8,12 @@ from typing import Any
 class BlockedInterrupts:
     """Context manager that blocks SIGINT in this thread.
 
-    At the end it restores the signal mask of the thread, and the handler of SIGINT, which a library
-    may have replaced. A blocked interrupt arrives then, unless another thread accepted it earlier.
-    It is a class because the command line raises no exception while a method of this module runs
-    (:mod:`numtok.cli._signals`): an exception within a generator's ``finally`` would leave
-    interrupts blocked.
+    At the end it restores the signal mask of the thread, and installs Python's handler of SIGINT
+    again, which a C library may have replaced. A blocked interrupt arrives then, unless another
+    thread accepted it earlier.
+
+    It is a class, so that the command line can recognize its methods and raise no exception within
+    them (:mod:`numtok.cli._signals`), which would leave interrupts blocked.
 
     >>> with BlockedInterrupts():
     ...     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
@@ -21,7 +22,6 @@ class BlockedInterrupts:
     """
 
     def __enter__(self) -> None:
-        self._handler = signal.getsignal(signal.SIGINT)
         self._mask: set[Any] = signal.pthread_sigmask(signal.SIG_BLOCK, ())
         try:
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -30,7 +30,9 @@ class BlockedInterrupts:
             raise
 
     def __exit__(self, *_: object) -> None:
-        # Only the main thread can set a handler. None stands for one that was set outside Python.
-        if threading.current_thread() is threading.main_thread() and self._handler is not None:
-            signal.signal(signal.SIGINT, self._handler)
+        # Not the handler from the start: a first interrupt, accepted by another thread, may have
+        # set another one. None stands for a handler that was set outside Python.
+        handler = signal.getsignal(signal.SIGINT)
+        if threading.current_thread() is threading.main_thread() and handler is not None:
+            signal.signal(signal.SIGINT, handler)  # allowed in the main thread only
         signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)

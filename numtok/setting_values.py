@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Number
 from typing import Any
 
 from numtok.errors import UsageError
@@ -104,6 +105,15 @@ def with_value(wrong: str, shown: str) -> str:
     """
     rule, stop, remedy = wrong.partition(". ")
     return f"{rule} (got {shown}){stop}{remedy}"
+
+
+def as_python(value: Any) -> Any:
+    """Return a NumPy number, as in a grid of values, as a Python number; other values unchanged.
+
+    >>> as_python(np.int64(3))
+    3
+    """
+    return value.item() if isinstance(value, Number) and hasattr(value, "item") else value
 
 
 def as_stored(value: Any) -> Any:

@@ -17,6 +17,7 @@ from numtok.library.batch import NumberBatch, batch, check_visibility
 from numtok.library.codec import TextCodec
 from numtok.library.embedder import NumberEmbedding
 from numtok.library.head import NumberHead
+from numtok.models.modes import in_evaluation_mode
 from numtok.models.pretrained.architecture import learned_positions
 
 
@@ -186,11 +187,6 @@ class NumberModel(nn.Module):
     def calibrate(self, rows: NumberBatch) -> None:
         """Calibrate the head's distribution on rows that were not used for training, with dropout
         off."""
-        training = [module for module in self.modules() if module.training]
-        self.eval()
-        try:
+        with in_evaluation_mode(self):
             rows = rows.to(self.embed.table.device)
             self.head.calibrate(self.states(rows), rows.truths)
-        finally:
-            for module in training:
-                module.training = True

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from inspect import Parameter
-from numbers import Integral, Number, Real
+from numbers import Integral, Real
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
@@ -21,6 +21,7 @@ from numtok.errors import DataError, PluginError, StoreError, TrainingFailed, Us
 from numtok.library.parameters import description, parameters
 from numtok.registry import folder_registry
 from numtok.setting_names import by_current_name
+from numtok.setting_values import as_python
 from numtok.store.store import Store
 
 Arguments = ParamSpec("Arguments")
@@ -201,9 +202,7 @@ def _value(setting: Setting, value: Any) -> Any:
 def _word(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
-    if isinstance(value, Number) and hasattr(value, "item"):  # of NumPy, as in a grid of values
-        return value.item()
-    return getattr(value, "ref", value)
+    return getattr(value, "ref", as_python(value))
 
 
 def described(settings: type) -> Callable[[Function], Function]:

@@ -19,6 +19,7 @@ likelihood.py   log-likelihoods of rows, including both their tokens and their n
 made_up.py      small synthetic batches used to check model parts
 meta.py         models whose tensors have shapes but no memory
 model.py        a text model: embedder, trunk and heads
+modes.py        evaluation mode of a module, for the duration of a block
 number_heads.py  modules that predict numbers from hidden states
 precision.py    floating-point types on devices with and without float64
 presets.py      model presets: named sizes or trunks, with optional settings

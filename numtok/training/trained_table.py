@@ -36,6 +36,7 @@ from numtok.models.regressor import Regressor
 from numtok.models.trunks.base import ColumnTrunk
 from numtok.registry import spec_of
 from numtok.seeds import generator, seed_of
+from numtok.setting_values import as_python
 from numtok.settings.train import Config
 from numtok.stored_json import Natural
 from numtok.training.adamw import AdamW, Group
@@ -77,12 +78,7 @@ class FittingRecipe:
         Fields that are given in ``more`` are not read from ``settings``.
         """
         names = [field.name for field in fields(cls) if field.name not in more]
-        given = {name: getattr(settings, name) for name in names}
-        plain = {
-            name: value.item() if isinstance(value, np.generic) else value
-            for name, value in given.items()
-        }
-        return cls(**plain, **more)
+        return cls(**{name: as_python(getattr(settings, name)) for name in names}, **more)
 
     def __post_init__(self) -> None:
         Config(data="", **asdict(self))  # raises UsageError for values out of bounds

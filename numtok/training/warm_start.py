@@ -17,6 +17,7 @@ from numtok.encoding.codec import Codec
 from numtok.errors import DataError, UsageError
 from numtok.models.embedders.base import INIT
 from numtok.models.model import Model
+from numtok.models.modes import in_evaluation_mode
 from numtok.models.objectives.base import OBJECTIVES, Objective
 from numtok.models.presets import Preset, TrainingDefaults, preset, shortest
 from numtok.models.pretrained.folder import PretrainedFolder
@@ -249,7 +250,8 @@ def copy_pretrained(model: Model, source: str, codec: Codec) -> None:
             table_VD = model.get_parameter(name)
             fill_rows(table_VD, own_TD, codec, by_digits=trunk.by_digits)
         model.rescale(float(weights.vectors.std(dim=0).mean()) / INIT)
-    _check_sight(model.trunk, model.objective.causal, trunk.width, f"--preset hf:{source}")
+    with in_evaluation_mode(model.trunk):
+        _check_sight(model.trunk, model.objective.causal, trunk.width, f"--preset hf:{source}")
 
 
 def _check_sight(module: TrunkModule, causal: bool, width: int, shown: str) -> None:
@@ -259,8 +261,7 @@ def _check_sight(module: TrunkModule, causal: bool, width: int, shown: str) -> N
     x_BLD = torch.randn(2, _LOOK, width, generator=random)
     other_BLD = x_BLD.clone()
     other_BLD[:, -1] = x_BLD[:, -1].flip(1)
-    before, training = _LOOK - 1, module.training
-    module.eval()
+    before = _LOOK - 1
     try:
         states, changed = module(x_BLD, None), module(other_BLD, None)
         wrong = _near(states[:, :before], changed[:, :before]) is not causal
@@ -279,8 +280,6 @@ def _check_sight(module: TrunkModule, causal: bool, width: int, shown: str) -> N
             f"{shown}: its architecture cannot be a trunk ({' '.join(str(error).split())[:200]}). "
             "Use another architecture, such as GPT-2, Llama, Qwen or RoBERTa"
         ) from None
-    finally:
-        module.train(training)
     if wrong:
         kind = "causal" if causal else "masked"
         raise UsageError(

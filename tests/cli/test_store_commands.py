@@ -706,6 +706,17 @@ def test_a_signal_leaves_no_interrupts_blocked(signaled: Signaled) -> None:
     assert at > 10
 
 
+def test_blocked_interrupts_keep_a_handler_that_was_set_meanwhile() -> None:
+    """After a first interrupt, a second one ends the process."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        with interrupts.BlockedInterrupts():
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_a_signal_waits_until_work_is_handed_over_to_a_thread(signaled: Signaled) -> None:
     """``wait`` locks the futures, and their threads wait for these locks."""
     future: concurrent.futures.Future[None] = concurrent.futures.Future()

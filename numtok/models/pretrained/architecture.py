@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from numtok.errors import UsageError, is_out_of_memory, needing
 from numtok.models.batches import PAD
+from numtok.models.modes import in_evaluation_mode
 from numtok.models.training_batch import END
 
 if TYPE_CHECKING:
@@ -191,15 +192,12 @@ def first_norm_of(model: nn.Module, x_BLD: Tensor) -> tuple[nn.LayerNorm | None,
 
     norms = [module for module in model.modules() if isinstance(module, nn.LayerNorm)]
     hooks = [module.register_forward_pre_hook(meet) for module in norms]
-    training = model.training
-    model.eval()
     try:
-        with first_run(cast(Any, model).config.model_type):
+        with in_evaluation_mode(model), first_run(cast(Any, model).config.model_type):
             model(inputs_embeds=x_BLD, use_cache=False)
     except Met as met:
         return met.args[0], met.args[1]
     finally:
-        model.train(training)
         for hook in hooks:
             hook.remove()
     return None, x_BLD
