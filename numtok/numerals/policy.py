@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar
+from typing import Any
 
 from numtok.errors import UsageError, unknown
 from numtok.numerals.zones import check_zone
@@ -68,7 +68,6 @@ class NumeralPolicy:
         regular expressions. They are not part of the spec.
     """
 
-    revision: ClassVar[int] = 3
     rule: str = "default"
     thousands: bool = False
     percent: bool = False
@@ -129,6 +128,12 @@ class NumeralPolicy:
         return replace(policy, not_numbers=tuple(not_numbers))
 
     @property
+    def revision(self) -> int:
+        """Revision of the rules by which this policy finds numbers. Other notations than the
+        scanner's have a revision of their own."""
+        return 4 if self.is_rewritten else 3
+
+    @property
     def is_rewritten(self) -> bool:
         """True if numbers may be written in another notation than the scanner's
         (:mod:`numtok.numerals.notations`)."""
@@ -149,13 +154,14 @@ class NumeralPolicy:
     def from_settings(cls, settings: Settings) -> "NumeralPolicy":
         """Restore a policy from the result of :meth:`settings`. Raises UsageError if the revision
         differs, and ValueError if a value has the wrong type."""
-        if settings.get("revision") != cls.revision:
-            raise UsageError(
-                f"the numeral policy has revision {settings.get('revision')!r}, but this numtok "
-                f"has revision {cls.revision}. Encode the data again"
-            )
         zones = convert(json.loads(convert(settings.get("not_numbers"), str)), tuple[str, ...])
-        return cls.parse(convert(settings.get("spec"), str), zones)
+        policy = cls.parse(convert(settings.get("spec"), str), zones)
+        if settings.get("revision") != policy.revision:
+            raise UsageError(
+                f"the numeral policy {policy.spec()!r} has revision {settings.get('revision')!r}, "
+                f"but this numtok has revision {policy.revision}. Encode the data again"
+            )
+        return policy
 
     def flags(self) -> tuple[str, ...]:
         """Return the flags of this policy, each as a spec.

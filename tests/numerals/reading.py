@@ -237,7 +237,8 @@ def _rewritten(text: str, flags: Collection[str], units: Collection[str]) -> lis
             if version := _MORE_POINTS.match(text, end):
                 position = version.end()
                 continue
-            is_integer = end == digits.end() and not point
+            is_integer = not point and not _FRACTION.search(text, first, end)
+            is_plain = is_integer and end == digits.end()
             exponent = _EXPONENT.match(text, end)
             after = exponent.end() if exponent else end
             if is_unit and not _QUANTITY_ENDS.match(text, after):
@@ -250,7 +251,7 @@ def _rewritten(text: str, flags: Collection[str], units: Collection[str]) -> lis
                     new, end = f"{mantissa}e{_power(match)}", match.end()
                 elif (
                     "unicode" in flags
-                    and is_integer
+                    and is_plain
                     and digits[0] == "10"
                     and not before.endswith("^")
                     and (match := _BARE_POWER.match(text, first))
@@ -260,11 +261,16 @@ def _rewritten(text: str, flags: Collection[str], units: Collection[str]) -> lis
                     "fractions" in flags
                     and is_integer
                     and not before.endswith("/")
-                    and (ratio := _RATIO.match(text, first))
+                    and (integer := re.sub("[^0-9]", "", text[first:end]))
+                    and (ratio := _RATIO.match(integer + text[end:]))
                     and (value := _expanded(ratio)) is not None
-                    and not (ratio["below"] and _groups_at(text, ratio.start("below"), joined))
+                    and (is_plain or ratio["whole"] or ratio["before"])
+                    and (shift := end - len(integer)) >= 0
+                    and not (
+                        ratio["below"] and _groups_at(text, shift + ratio.start("below"), joined)
+                    )
                 ):
-                    new, end, is_ratio = value, ratio.end(), True
+                    new, end, is_ratio = value, shift + ratio.end(), True
                 elif "suffixes" in flags and (match := _SUFFIX.match(text, end)):
                     power = (_MULTIPLES | _WORDS)[match["glued"] or match["word"]]
                     new, end = f"{mantissa}e+{power}", match.end()

@@ -183,14 +183,14 @@ def _rest_of(data, begin, i, number, end, flags):  # type: ignore[no-untyped-def
     stop = exponent_end(data, number.stop, end)
     if stop > number.stop:
         return _Rest(stop, none, zero, zero)
-    is_integer = stop == number.digits and number.start == i
+    is_integer = stop == number.whole and number.start == i
     last = byte_at(data, i - 1) if i > begin else np.uint8(0)
     if flags & _POWERS:
         exponent, after = times_power_at(data, stop, end)
         if after > stop:
             return _Rest(after, np.int64(_SCALED), exponent, zero)
         exponent, after = power_at(data, i, end)
-        if after > i and is_integer and last != _CARET:
+        if after > i and is_integer and stop == number.digits and last != _CARET:
             return _Rest(after, np.int64(_BARE_POWER), exponent, zero)
     if flags & _FRACTIONS and is_integer and last != _SLASH:
         above, below, after = ratio_at(data, i, stop, end)

@@ -61,23 +61,28 @@ def stands_alone(data, begin, i, stop, end):  # type: ignore[no-untyped-def]
 
 @helper
 def _value(data, i, j):  # type: ignore[no-untyped-def]
-    """Return the value of the digits ``data[i:j]``; 0 if there are too many or none."""
-    value = np.int64(0)
-    if j - i <= _LONGEST:
-        for k in range(i, j):
+    """Return the value of the digits in ``data[i:j]``; -1 if there are too many."""
+    value, digits = np.int64(0), 0
+    for k in range(i, j):
+        if is_digit_byte(byte_at(data, k)):
             value = value * 10 + np.int64(byte_at(data, k) - _ZERO)
+            digits += 1
+            if digits > _LONGEST:
+                return np.int64(-1)
     return value
 
 
 @helper
 def ratio_at(data, i, j, end):  # type: ignore[no-untyped-def]
-    """Return (numerator, denominator, end) of the fraction that begins with the digits
-    ``data[i:j]``; (0, 0, j) if none."""
+    """Return (numerator, denominator, end) of the fraction that begins with the integer
+    ``data[i:j]``, which may have groups of digits; (0, 0, j) if none."""
     none = np.int64(0), np.int64(0), j
-    if j - i > _LONGEST:
-        return none
     whole = _value(data, i, j)
+    if whole < 0:
+        return none
     if j < end and byte_at(data, j) == _SLASH:  # 1/2
+        if digits_end(data, i, end) < j:  # 1,234/5
+            return none
         k = digits_end(data, j + 1, end)
         below = _value(data, j + 1, k)
         return (whole, below, k) if below > 0 and _may_end(data, k, end) else none

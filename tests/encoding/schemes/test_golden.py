@@ -17,7 +17,7 @@ from numtok.encoding.normalizers.base import NORMALIZERS, Moments, fit
 from numtok.encoding.segments import cut
 from numtok.encoding.text_tokenizers.base import TEXT_TOKENIZERS
 from numtok.encoding.texts import Texts
-from numtok.numerals.policy import NumeralPolicy
+from numtok.numerals.policy import PRESETS, SINGLE, NumeralPolicy
 from numtok.registry import Registry
 from numtok.stages import encode
 from numtok.store.store import Store
@@ -30,7 +30,11 @@ TEXTS = (
     "[NUM] and [\\MASK] stay; naïve déjà-vu 温度5度 'a'-5 \"-3.5\" "
     "0x1F 1.2.3 10.0.0.1 5. 5.e3 1_000",
 )
-NUMERALS = {3: "37de81e93bd25412"}
+NOTATIONS = (
+    "1,234½ of 3 1/2, 2.5k, USD1.5M, 40x60x2.5, 4×10^5, (5.00), 7-, 23 %, 1'234'567, 1 234,5, "
+    "1_000, 12,34,567, 200/2,500, pH6.5, ٣٫٥, 10⁻⁵"
+)
+NUMERALS = {3: "63eaffda35899513", 4: "a45cc6c4ad0b8527"}
 ENCODE = {1: "a3d6e5b0628212e2"}
 
 
@@ -43,12 +47,16 @@ def texts() -> Texts:
 
 
 def test_numerals_are_those_of_their_revision() -> None:
-    read = []
-    for policy in ("default", "thousands,percent", "xval"):
-        numerals = texts().find(NumeralPolicy.parse(policy)).numerals()
+    column = Texts.of(pa.array([*TEXTS, NOTATIONS], pa.string()))
+    read: dict[int, list[Any]] = {}
+    for spec in ("default", "xval", *SINGLE, *PRESETS):
+        policy = NumeralPolicy.parse(spec)
+        numerals = column.find(policy).numerals()
         literals = [numerals.literals.at(index) for index in range(len(numerals))]
-        read.append([literals, [value.hex() for value in numerals.values.tolist()]])
-    assert digest(read) == NUMERALS.get(NumeralPolicy.revision), "raise NumeralPolicy.revision"
+        values = [value.hex() for value in numerals.values.tolist()]
+        read.setdefault(policy.revision, []).append([literals, values])
+    got = {revision: digest(found) for revision, found in read.items()}
+    assert got == NUMERALS, "raise NumeralPolicy.revision"
 
 
 def declaring(registry: Registry[Any]) -> list[str]:
