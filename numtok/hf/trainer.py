@@ -96,7 +96,8 @@ class NumberModel(nn.Module):
         Model without a head, as loaded by ``AutoModel``, with the same width as the embedder and
         the head.
 
-    The first causal batch is checked with :func:`numtok.check_visibility`.
+    The first causal batch is checked with :func:`numtok.check_visibility`. ``Trainer`` cannot switch
+    on gradient checkpointing; call ``model.gradient_checkpointing_enable()`` before.
     """
 
     def __init__(self, model: nn.Module, embed: NumberEmbedding, head: NumberHead) -> None:
@@ -155,7 +156,8 @@ class NumberModel(nn.Module):
         float64[N].
 
         The arguments are returned by a :class:`NumberCollator`; ``labels`` float64[N] are the true
-        numbers, and ``count`` is N.
+        numbers, and ``count`` is N. In evaluation mode, the loss is NaN if a number is unknown
+        (``[?]``, with ``mask="holes"``).
 
         Raises UsageError if the batch was divided, and under the same conditions as :meth:`states`.
         """
@@ -177,7 +179,10 @@ class NumberModel(nn.Module):
             causal=causal,
         )
         states = self.states(rows)
-        outputs = {"loss": self.head.loss(states, labels)}
+        if not self.training and labels.isnan().any():
+            outputs = {"loss": states.new_tensor(torch.nan)}
+        else:
+            outputs = {"loss": self.head.loss(states, labels)}
         if not self.training:
             points = self.head.predict(states).point()
             outputs["points"] = torch.from_numpy(points).to(labels.device)

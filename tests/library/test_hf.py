@@ -101,6 +101,22 @@ def test_the_model_says_what_the_same_parts_say_in_a_loop() -> None:
     assert "points" not in model.train()(**hf.NumberCollator(codec, causal=True)(TEXTS))
 
 
+def test_a_trainer_predicts_numbers_that_are_unknown(tmp_path: Any) -> None:
+    codec = TextCodec.fit(TEXTS, scheme="xval", text_tokenizer="bytes")
+    arguments = transformers.TrainingArguments(
+        output_dir=str(tmp_path), use_cpu=True, remove_unused_columns=False, report_to=[]
+    )
+    collator = hf.NumberCollator(codec, mask="holes", causal=True)
+    model = made(codec, gpt2())
+    trainer = transformers.Trainer(model, arguments, data_collator=collator)
+    rows = ["2.5 + 13 = [?]", "41.5 - 0.4 = [?]"]
+    told = trainer.predict(rows)
+    assert told.predictions.tolist() == model.eval()(**collator(rows))["points"].tolist()
+    assert np.isfinite(told.predictions).all() and np.isnan(told.metrics["test_loss"])
+    with pytest.raises(DataError, match="only for prediction"):
+        model.train()(**collator(rows))
+
+
 def test_a_model_in_bfloat16_has_losses_and_predictions() -> None:
     for scheme, head in (("xval", "mdn:3"), ("p1000", "token"), ("numgpt", "numgpt")):
         codec = TextCodec.fit(TEXTS, scheme=scheme, text_tokenizer="bytes")
