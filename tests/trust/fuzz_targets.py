@@ -1,11 +1,12 @@
-"""Readers under coverage-guided fuzzing: ``python -m tests.trust.fuzz_targets TARGET FLAG...``.
+"""Readers under coverage-guided fuzzing: ``python -m tests.trust.fuzz_targets FOLDER SEED``.
 
-The flags are libFuzzer's. Compiled kernels report no coverage, so the coverage of their slow
-reference implementations guides the fuzzer.
+Inputs that fail are written to ``FOLDER/TARGET``. Compiled kernels report no coverage, so the
+coverage of their slow reference implementations guides the fuzzer.
 """
 
 import inspect
 import json
+import os
 import sys
 import tempfile
 from collections.abc import Callable
@@ -36,6 +37,7 @@ from tests.fakepretrained import KINDS as MODELS
 from tests.numerals import test_numerals as numerals
 from tests.numerals.test_golden import scanned
 from tests.test_stored_json import KINDS
+from tests.trust.fuzzing import INPUTS
 
 #: Modules that report coverage. None of them has compiled kernels.
 _GUIDES = (
@@ -44,6 +46,10 @@ _GUIDES = (
     *("numtok.data.reading.rows", "numtok.data.reading.split_rule", "numtok.numerals.policy"),
     *("numtok.models.pretrained.architecture", "numtok.models.pretrained.folder"),
     *("numtok.numerals.literals", "numtok.sweeps.file", "numtok.training.curriculum"),
+)
+_FLAGS = (
+    *("-print_final_stats=1", "-verbosity=0", "-timeout=120", "-rss_limit_mb=4096"),
+    "-max_len=2000",
 )
 _FOLDER = Path(tempfile.mkdtemp(prefix="fuzz-"))
 
@@ -159,10 +165,24 @@ def _instrument(module: Any) -> None:
                 atheris.instrument_func(function)
 
 
+def _fuzz(target: str, folder: Path, seed: str) -> None:
+    """Fuzz a target; libFuzzer ends the process."""
+    corpus = folder / "corpus"
+    corpus.mkdir(parents=True)
+    for index, content in enumerate(SEEDS[target]):
+        (corpus / f"seed-{index}").write_bytes(content)
+    flags = [f"-runs={INPUTS[target]}", f"-seed={seed}", f"-artifact_prefix={folder}/", str(corpus)]
+    atheris.Setup([target, *_FLAGS, *flags], TARGETS[target])
+    atheris.Fuzz()
+
+
 if __name__ == "__main__":
     for name in _GUIDES:
         _instrument(import_module(name))
-    for index, seed in enumerate(SEEDS[sys.argv[1]]):
-        Path(sys.argv[-1], f"seed-{index}").write_bytes(seed)
-    atheris.Setup([sys.argv[0], *sys.argv[2:]], TARGETS[sys.argv[1]])
-    atheris.Fuzz()
+    for name in TARGETS:
+        child = os.fork()
+        if not child:
+            _fuzz(name, Path(sys.argv[1], name), sys.argv[2])
+        _, status = os.waitpid(child, 0)
+        if status:
+            sys.exit(f"{name} failed")
