@@ -96,8 +96,8 @@ class NumberModel(nn.Module):
         Model without a head, as loaded by ``AutoModel``, with the same width as the embedder and
         the head.
 
-    The first causal batch is checked with :func:`numtok.check_visibility`. ``Trainer`` cannot switch
-    on gradient checkpointing; call ``model.gradient_checkpointing_enable()`` before.
+    The first causal batch is checked with :func:`numtok.check_visibility`. ``Trainer`` cannot
+    switch on gradient checkpointing; call ``model.gradient_checkpointing_enable()`` before.
     """
 
     def __init__(self, model: nn.Module, embed: NumberEmbedding, head: NumberHead) -> None:

@@ -53,19 +53,18 @@ def replicates(
     return [np.concatenate(values) for values in collected]
 
 
-def mean_over_seeds(seeds: Sequence[Statistic], stream: int | None) -> Statistic:
-    """Return a statistic that averages the statistics of several seeds within each resample.
+def mean_over_seeds(seeds: Sequence[Statistic], stream: int) -> Statistic:
+    """Return a statistic that averages the statistics of several seeds.
 
-    If ``stream``, the number of a random stream, is given, each resample also draws the seeds with
-    replacement.
+    Each resample draws the seeds with replacement. ``stream`` is the number of the random stream.
     """
     if len(seeds) == 1:
         return seeds[0]
-    generator = None if stream is None else np.random.default_rng([stream])
+    generator = np.random.default_rng([stream])
 
     def statistic(weights: Floats) -> Floats:
         values = np.stack([seed(weights) for seed in seeds])  # [seeds, resamples]
-        if generator is not None and not (weights == 1).all():  # the plain metric
+        if not (weights == 1).all():  # otherwise, it is the plain metric
             drawn = generator.integers(0, len(seeds), values.shape)
             values = np.take_along_axis(values, drawn, axis=0)
         return np.asarray(values.mean(axis=0))

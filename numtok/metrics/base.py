@@ -359,7 +359,7 @@ def figures_over_seeds(
     first = seeds[0]
     defined = [m for m in metrics if not any(m.missing(answers) for answers in seeds)]
     results = _bootstrapped(
-        [mean_over_seeds([m.of_counted(seed) for seed in seeds], stream=1) for m in defined],
+        [mean_over_seeds([m.of_counted(seed) for seed in seeds], 1) for m in defined],
         first,
         resamples,
     )
@@ -405,17 +405,14 @@ def paired(
     second: Sequence[Predictions],
     *,
     resamples: int = _RESAMPLES,
-    draw_seeds: bool = False,
 ) -> PairedDifference:
     """Return the difference of a metric between two experiments: its mean over the seeds of
     ``first`` minus its mean over the seeds of ``second``.
 
     All predictions must be for the same rows in the same order. Raises ValueError if their true
     values differ. Rows that are hard for both experiments affect both means alike, so the interval
-    is usually narrower than if each mean were resampled separately. By default, the interval
-    accounts for the choice of rows, but not for the choice of seeds. With ``draw_seeds``, each
-    resample also draws the seeds of each experiment, so the interval includes the variation between
-    seeds.
+    is usually narrower than if each mean were resampled separately. Each resample draws rows, and
+    the seeds of each experiment on their own, so the interval covers other rows and other seeds.
     """
     _check(resamples)
     every = [*first, *second]
@@ -430,9 +427,7 @@ def paired(
     if any(metric.missing(answers) for answers in every):
         return PairedDifference(Figure(None, None, None, len(truth)), None)
     ours, theirs = (
-        mean_over_seeds(
-            [metric.statistic(answers) for answers in side], stream=stream if draw_seeds else None
-        )
+        mean_over_seeds([metric.statistic(answers) for answers in side], stream)
         for stream, side in enumerate((first, second), 1)
     )
 

@@ -1,10 +1,10 @@
 """compare: compares reports on one test set by metrics over seeds, paired differences and costs.
 
 All metrics are computed from the stored predictions, so every metric and every group is available.
-Differences come from a paired bootstrap: each resample draws the same samples for both experiments
-and averages the metric over the seeds of each experiment. The intervals show how certain a
-difference is for these trained models on other test samples. The variation between seeds is shown
-by the standard deviation, and by Student's t-test over the seeds, as is usual in papers.
+Differences come from a paired bootstrap: each resample draws the same samples for both experiments,
+draws seeds of each experiment, and averages the metric over them. So the intervals hold for other
+test samples and other seeds. The variation between seeds is also shown by the standard deviation,
+and by Student's t-test over the seeds, as is usual in papers.
 """
 
 from collections import Counter

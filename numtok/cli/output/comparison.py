@@ -292,10 +292,10 @@ def legend(comparison: Comparison) -> Iterator[str]:
     if len(comparison.experiments) > 1:
         reference = comparison.reference or f"the best by {next(iter(comparison.metrics))}"
         yield (
-            f"Differences are relative to {reference} (95%, paired bootstrap over test rows; "
-            "metrics are averaged over seeds)."
+            f"Differences are relative to {reference} (95%, paired bootstrap over test rows and "
+            "seeds)."
         )
-        yield "* the interval excludes 0: significant for these seeds; other seeds may differ."
+        yield "* the interval excludes 0."
     if any(_tested(one) for part in comparison.parts for one in part.standings.values()):
         yield (
             "Student's t-test over seeds is unpaired, with equal variances. It tests whether a "

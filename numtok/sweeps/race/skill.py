@@ -131,4 +131,4 @@ def skill_apart(
         [seed._replace(field=over.field, field_median=reference) for seed in side]
         for side in (first, second)
     ]
-    return paired(METRICS.build(_SKILL), *sides, draw_seeds=True).figure
+    return paired(METRICS.build(_SKILL), *sides).figure
