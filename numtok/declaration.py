@@ -410,20 +410,20 @@ def settings_check(settings: Any) -> CheckApplies:
     """Return a check that rejects settings for other data, unless they are at their defaults."""
 
     def check(of: str, description: str) -> None:
-        declared = settings_in(type(settings))
-        refuse(
-            settings, {key for key in declared if declared[key].of not in (None, of)}, description
-        )
+        declared = settings_in(type(settings)).items()
+        refuse(settings, {key for key, one in declared if one.of not in (None, of)}, description)
 
     return check
 
 
-def refuse(settings: Any, names: Collection[str], data: str) -> None:
-    """Raise UsageError for the first named setting that is not at its default, since it would be
-    ignored for ``data``."""
+def refuse(settings: Any, names: Collection[str], subject: str) -> None:
+    """Raise UsageError for the first named setting that is not at its default.
+
+    ``subject`` names what the setting does not apply to, such as ``encoded data``.
+    """
     for key, declared in settings_in(type(settings)).items():
         if key in names and getattr(settings, key) != declared.default:
-            raise meaningless(declared.flag, data)
+            raise meaningless(declared.flag, subject)
 
 
 def key_of(settings: Iterable[Setting], name: str, *, as_argument: bool = False) -> str | None:

@@ -16,7 +16,7 @@ from numtok.store.receipts import write_receipt
 def forge_manifest(folder: Path, **changes: Any) -> None:
     """Change fields of a manifest, and update its digest."""
     manifest = msgspec.structs.replace(on_disk.read_manifest(folder), **changes)
-    (folder / MANIFEST).write_bytes(on_disk.manifest_bytes(manifest))
+    (folder / MANIFEST).write_bytes(on_disk.sealed_json(manifest))
 
 
 def forge_receipt(path: Path, **changes: Any) -> None:

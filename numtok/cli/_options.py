@@ -102,7 +102,7 @@ class Kind:
 
 
 def as_typer(
-    command: Callable[..., None], kind: Kind | None = None, *, name_plugins: bool = False
+    command: Callable[..., None], kind: Kind | None, *, name_plugins: bool
 ) -> Callable[..., None]:
     """Return the function that typer inspects in place of ``command``. With ``name_plugins``, the
     help for each option lists the plugins that it accepts."""
@@ -130,7 +130,7 @@ def as_typer(
     return call
 
 
-def command_class(command: Callable[..., None], kind: Kind | None = None) -> type[Command]:
+def command_class(command: Callable[..., None], kind: Kind | None) -> type[Command]:
     """Return a typer class that lays out the help for a command."""
     settings = settings_class(command)
     known = {} if settings is None else _all_settings(settings, kind)

@@ -65,7 +65,7 @@ class ValuedTokens(NamedTuple):
         )
 
     @classmethod
-    def of_names(cls, names: Sequence[str], values: Floats, first: int = 0) -> Self:
+    def of_names(cls, names: Sequence[str], values: Floats, first: int) -> Self:
         """Return the tokens whose value in ``values`` [k] is not NaN. ``names`` [k] contains the
         names of all tokens, ordered by id; the ids start at ``first``."""
         tokens = np.flatnonzero(~np.isnan(values))

@@ -148,7 +148,7 @@ def predict_features(
     rows: Iterable[Query] | None,
     *,
     note: Note,
-    calibrated: Calibrated | None = None,
+    calibrated: Calibrated | None,
 ) -> Iterator[tuple[Query, RowPrediction]]:
     """Yield each row with its prediction, in order. Rows are read in blocks.
 

@@ -17,7 +17,7 @@ def predict_records(
     template: RowTemplate,
     predict: Callable[[Iterator[Query]], Iterator[tuple[Query, RowPrediction]]],
     *,
-    calibrated: Calibrated | None = None,
+    calibrated: Calibrated | None,
 ) -> Iterator[bytes]:
     """Yield the lines of the output (:func:`with_predictions`), with the ends of prediction
     intervals if ``calibrated`` is given.

@@ -315,7 +315,7 @@ def _of_table(table: Table, split: str, names: Collection[str] | None) -> Rivals
 
 
 def rivals_of_fold(
-    table: Table, fold: int, queried: Features, names: Collection[str] | None = None
+    table: Table, fold: int, queried: Features, names: Collection[str] | None
 ) -> Iterator[tuple[str, Floats]]:
     """Yield the name of each baseline in ``names`` (see :func:`rivals`) and its predictions
     float64[n] for ``n`` queried rows, fitted to the train split of a fold."""

@@ -43,7 +43,7 @@ def predict_table(
     file: TableModelFile,
     note: Note,
     *,
-    calibrated: Calibrated | None = None,
+    calibrated: Calibrated | None,
 ) -> Iterator[bytes]:
     """Yield the lines of the output (:func:`with_predictions`) for the rows of a file, with the
     ends of prediction intervals if ``calibrated`` is given.

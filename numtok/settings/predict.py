@@ -2,7 +2,7 @@
 
 from dataclasses import KW_ONLY, dataclass
 
-from numtok.declaration import CommandSettings, setting, settings_in
+from numtok.declaration import CommandSettings, refuse, setting
 from numtok.errors import UsageError, meaningless
 from numtok.settings import _fields
 
@@ -93,7 +93,5 @@ class Config(CommandSettings):
             raise UsageError("predict needs either FILE or --text. For standard input, FILE is -")
         if self.text and self.text_field is not None:
             raise meaningless("text-field", "--text")
-        for name in _OF_MODELS if self.baseline is not None else ():
-            declared = settings_in(type(self))[name]
-            if getattr(self, name) != declared.default:
-                raise meaningless(declared.flag, "--baseline")
+        if self.baseline is not None:
+            refuse(self, _OF_MODELS, "--baseline")

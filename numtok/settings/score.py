@@ -4,14 +4,14 @@ from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from pathlib import Path
 
-from numtok.declaration import CommandSettings, setting, settings_in
-from numtok.errors import UsageError, meaningless
+from numtok.declaration import CommandSettings, refuse, setting, settings_in
+from numtok.errors import UsageError
 from numtok.settings import _fields
 
 _BENCHMARK = "Benchmark"  # a section
 _field = partial(setting, metavar="NAME", section="Fields")
 #: Settings that apply to a benchmark.
-_OF_BENCHMARKS = ("files", "truth", "rules", "benchmark", "answers", "split")
+_OF_BENCHMARKS = {"files", "truth", "rules", "benchmark", "answers", "split"}
 
 
 @dataclass(frozen=True)
@@ -127,6 +127,5 @@ class Config(CommandSettings):
                 "--answers cannot be combined with --truth. Pass the file of answers first: "
                 f"`numtok score FILE --truth {self.truth}`"
             )
-        for name, own in settings_in(type(self)).items():
-            if name not in _OF_BENCHMARKS and getattr(self, name) != own.default:
-                raise meaningless(own.flag, f"--benchmark {self.benchmark}")
+        others = settings_in(type(self)).keys() - _OF_BENCHMARKS
+        refuse(self, others, f"--benchmark {self.benchmark}")

@@ -275,9 +275,10 @@ def split_rows(text: str, samples: int) -> list[TaskSplit]:
 
 def _check_shifted(task: Task, splits: list[TaskSplit]) -> None:
     """Raise UsageError for a split whose name promises shifted rows that the task does not have."""
+    if (shifted := task.shifted) is None:
+        return
     for split in splits:
-        shifted = task.shifted
-        if shifted is not None and split.name.startswith(SHIFTED) and split.name not in shifted:
+        if split.name.startswith(SHIFTED) and split.name not in shifted:
             raise UsageError(
                 f"{spec_of(task)} has no split {split.name!r}; {SHIFTED}NAME is reserved for "
                 f"shifted rows. With these settings: {' and '.join(shifted) or 'none'}"
@@ -285,10 +286,10 @@ def _check_shifted(task: Task, splits: list[TaskSplit]) -> None:
 
 
 def _units(task: Task, splits: list[TaskSplit]) -> list[GenPart]:
+    is_table = isinstance(task, TableTask)
     units: list[GenPart] = []
     for split in splits:
         for index in range(-(-split.rows // task.unit_rows)):
-            is_table = isinstance(task, TableTask)
             file = rows_name(len(units)) if is_table else f"{split.name}-{index:05d}.jsonl"
             units.append(GenPart(split, index, file))
     return units

@@ -80,11 +80,8 @@ def run(config: Config, store: Store) -> NupaScores:
         artifact = store.resolve(first, kinds={REPORT})
         evaluation = read(artifact)
         if evaluation.report.texts is not None:
-            rule = given_rule or "published"
-            answers, notes = (
-                list(_of_texts(ReportPredictions.read(evaluation))),
-                evaluation.report.notes,
-            )
+            rule, notes = given_rule or "published", evaluation.report.notes
+            answers = list(_of_texts(ReportPredictions.read(evaluation)))
         elif given_rule is not None:
             raise UsageError(
                 f"--rule {given_rule} only applies to reports of answers, and {artifact.ref} is "

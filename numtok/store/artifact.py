@@ -310,11 +310,11 @@ def listing(outputs: Sequence[Output]) -> bytes:
     )
 
 
-def manifest_bytes(manifest: Manifest) -> bytes:
-    """Return the content of ``manifest.json``, including the digest of all other fields."""
-    blank = msgspec.structs.replace(manifest, digest="")
-    digest = hashlib.sha256(readable_json(blank)).hexdigest()
-    return readable_json(msgspec.structs.replace(manifest, digest=digest))
+def sealed_json(value: msgspec.Struct) -> bytes:
+    """Return a manifest or receipt as JSON, with the digest of all other fields in ``digest``."""
+    blank = _readable_json(msgspec.structs.replace(value, digest=""))
+    digest = hashlib.sha256(blank).hexdigest()
+    return _readable_json(msgspec.structs.replace(value, digest=digest))
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -323,7 +323,7 @@ def read_manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST
     content = files.read_bytes(path, _MANIFEST.limit)
     manifest = _MANIFEST.of(content, path)
-    if content != manifest_bytes(manifest):
+    if content != sealed_json(manifest):
         raise damaged(path, "its digest does not match its fields", REMAKE)
     return manifest
 
@@ -379,7 +379,7 @@ def _check_keys(value: Any) -> None:
             _check_keys(item)
 
 
-def readable_json(value: msgspec.Struct) -> bytes:
+def _readable_json(value: msgspec.Struct) -> bytes:
     """Return a value as ASCII JSON with sorted keys and one value per line. Equal values give equal
     bytes."""
     plain = msgspec.to_builtins(value)

@@ -93,7 +93,7 @@ class Draft:
             files.write_atomic(self.path / on_disk.FILES, listing)
             files.write_atomic(self.path / on_disk.TIMING, msgspec.json.encode(timing) + b"\n")
             _fsync_tree(self.path)
-            files.write_atomic(self.path / on_disk.MANIFEST, on_disk.manifest_bytes(manifest))
+            files.write_atomic(self.path / on_disk.MANIFEST, on_disk.sealed_json(manifest))
             try:
                 files.system.rename(self.path, artifact.path)
             except OSError as error:

@@ -3,7 +3,6 @@
 A unit of work is an independent part of what a stage does, such as encoding one piece of the input.
 """
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar
@@ -12,7 +11,7 @@ import msgspec
 
 from numtok import files
 from numtok.names import NAME
-from numtok.store.artifact import FORMAT, RECEIPTS, SMALL, Output, is_there, readable_json
+from numtok.store.artifact import FORMAT, RECEIPTS, SMALL, Output, is_there, sealed_json
 from numtok.stored_json import convert, decode
 
 F = TypeVar("F", bound=msgspec.Struct)
@@ -55,11 +54,11 @@ def write_receipt(
     needed, so spawned workers can call this function. Raises StoreError if the receipt cannot be
     written.
     """
-    unencoded = Receipt(
+    unsealed = Receipt(
         schema=FORMAT, unit=unit, input=input, settings=settings, outputs=tuple(outputs),
         facts=NoFacts() if facts is None else facts,
     )  # fmt: skip
-    receipt = _sealed(unencoded)
+    receipt = sealed_json(unsealed)
     if len(receipt) > SMALL:
         raise ValueError(
             f"the receipt of {unit} must have at most {SMALL} bytes (got {len(receipt)})"
@@ -123,14 +122,8 @@ def _load_receipt(path: Path, facts: type[Any]) -> Receipt[Any] | None:
     content = files.read_bytes(path, SMALL)
     try:
         receipt = decode(content, Receipt[Any])
-        if _sealed(receipt) != content:
+        if sealed_json(receipt) != content:
             return None
         return msgspec.structs.replace(receipt, facts=convert(receipt.facts, facts))
     except ValueError:
         return None
-
-
-def _sealed(receipt: Receipt[Any]) -> bytes:
-    """Return the content of a receipt's file, with the digest."""
-    blank = readable_json(msgspec.structs.replace(receipt, digest=""))
-    return readable_json(msgspec.structs.replace(receipt, digest=hashlib.sha256(blank).hexdigest()))

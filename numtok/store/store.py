@@ -400,7 +400,7 @@ def _blank_manifest(
         digest="",
     )
     # Fail now, not after hours of work; the other fields take far less than a tenth of the limit.
-    if (size := len(on_disk.manifest_bytes(blank))) > on_disk.SMALL * 9 // 10:
+    if (size := len(on_disk.sealed_json(blank))) > on_disk.SMALL * 9 // 10:
         raise UsageError(
             f"the settings, inputs and command line of {kind}/{name} must have at most "
             f"{on_disk.SMALL * 9 // 10} bytes (got {size}). Join the inputs into fewer files"

@@ -51,7 +51,7 @@ class _Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     steps: Natural
 
 
-def write_checkpoint(draft: Draft, step: int, checkpoint: Checkpoint[Any], part: str = "") -> None:
+def write_checkpoint(draft: Draft, step: int, checkpoint: Checkpoint[Any], part: str) -> None:
     """Write a checkpoint to a draft, then delete the previous one.
 
     step
@@ -68,7 +68,7 @@ def write_checkpoint(draft: Draft, step: int, checkpoint: Checkpoint[Any], part:
     _drop_files(draft.path, f"{unit}-", besides=name)
 
 
-def read_checkpoint(draft: Draft, plain: type[_P], part: str = "") -> Checkpoint[_P] | None:
+def read_checkpoint(draft: Draft, plain: type[_P], part: str) -> Checkpoint[_P] | None:
     """Return the last complete checkpoint in a draft, or None if the draft has none.
 
     plain

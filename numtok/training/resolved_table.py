@@ -16,7 +16,7 @@ from numtok.store.artifact import Artifact
 from numtok.training.device import device_count, device_of
 from numtok.training.log import LOG_FILE
 from numtok.training.model_json import MODEL_FILE
-from numtok.training.ranks import ALONE, Ranks
+from numtok.training.ranks import Ranks
 from numtok.training.run import ResolvedTraining
 from numtok.training.trained_table import FittingRecipe, table_head
 from numtok.training.trainer import Execution
@@ -101,7 +101,7 @@ class ResolvedTable(ResolvedTraining):
         return {} if self.config.rows is None else {"rows": self.config.rows}
 
 
-def resolve_table(config: Config, table: Artifact, ranks: Ranks = ALONE) -> ResolvedTable:
+def resolve_table(config: Config, table: Artifact, ranks: Ranks) -> ResolvedTable:
     """Build and check the parts of a training run on a table: head, trunk and normalizer.
 
     Raises UsageError if the head, preset, normalization or device cannot be used, or if there are

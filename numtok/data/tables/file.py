@@ -155,7 +155,7 @@ class CsvStrings:
         return [line for number, line in enumerate(self._lines, 1) if number not in skipped][1:]
 
 
-def csv_strings(path: str, data: bytes, *, skip: bool | None = None) -> CsvStrings:
+def csv_strings(path: str, data: bytes, *, skip: bool | None) -> CsvStrings:
     """Parse the bytes of a CSV file as columns of strings.
 
     Raises DataError if they are invalid, or if two columns have the same name.

@@ -241,9 +241,9 @@ class _Drawing:
         self._sign, least = task._of_kinds(which, "sign", "least")
         self._low, self._high = task._answers_of(least)
 
-    def _chances(self, purpose: str, rows: int, columns: int) -> Floats:
+    def _chances(self, purpose: str, rows: int) -> Floats:
         whole = f"wordproblems {purpose} {self._split.name} {self._seed}"
-        return uniforms_of_rows(whole, range(rows), columns)
+        return uniforms_of_rows(whole, range(rows), 2)
 
     def _numbers(self, rows: Ints, chance: Floats) -> tuple[Ints, Ints, Ints, NDArray[np.bool_]]:
         """Sample both numbers [n]; return also the right answer [n] and whether it is allowed."""
@@ -257,7 +257,7 @@ class _Drawing:
 
     def story(self, rows: Ints, attempt: int) -> DrawnRows:
         """Sample the numbers of stories and their right answers."""
-        a, b, answer, usable = self._numbers(rows, self._chances(f"{attempt}", len(rows), 2))
+        a, b, answer, usable = self._numbers(rows, self._chances(f"{attempt}", len(rows)))
         hashes = identities(self._seed, self._which[rows], np.minimum(a, b), np.maximum(a, b))
         usable = usable & are_of(self._split, hashes)
         if not self._task.generates and self._task.wrong == "operation":
@@ -276,7 +276,7 @@ class _Drawing:
             if not len(left):
                 return answers
             these = rows[left]
-            chance = self._chances(f"wrong {attempt}", len(left), 2)
+            chance = self._chances(f"wrong {attempt}", len(left))
             if self._task.wrong == _DRAWN:
                 _, _, wrong, usable = self._numbers(these, chance)
             else:

@@ -63,8 +63,8 @@ def read_answer_files(
     truth: str | None,
     names: Mapping[str, str],
     *,
-    comma: bool = False,
-    skip: bool = False,
+    comma: bool,
+    skip: bool,
 ) -> Answers:
     """Return the answers in ``files``, one file per model.
 

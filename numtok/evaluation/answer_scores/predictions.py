@@ -35,7 +35,7 @@ class TrueValues(NamedTuple):
 
 
 def read_true_values(
-    answers: Answers, rule: AnswerRule, policy: NumeralPolicy, *, skip: bool = False
+    answers: Answers, rule: AnswerRule, policy: NumeralPolicy, *, skip: bool
 ) -> tuple[Answers, TrueValues]:
     """Extract the true values by a rule. Return the answers to the questions that have a true
     value, and the true values.

@@ -66,7 +66,7 @@ def beside_published(
     experiments: Sequence[tuple[str, Sequence[Evaluation]]],
     *,
     row: str | None = None,
-    column: str | None = None,
+    column: str | None,
 ) -> PublishedComparison:
     """Compare a published table with experiments. Each experiment is given as its label and its
     reports.
