@@ -46,6 +46,11 @@ class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     high: float | None
     n: Natural
 
+    @property
+    def excludes_zero(self) -> bool:
+        """True if the interval is known and does not contain 0."""
+        return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
+
 
 #: What a model predicts and a metric scores. Answers are whole texts with one or more numbers.
 Measures = Literal["numbers", "labels", "answers"]

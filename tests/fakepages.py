@@ -16,7 +16,8 @@ from numtok.store.store import Store
 from numtok.sweeps.race.candidates import Verdict
 from numtok.sweeps.race.leaderboard import Finalist, accuracies, leaderboard
 from numtok.sweeps.race.plan import Candidate, Plan, Round
-from numtok.sweeps.race.race import RaceResult, reasons_of
+from numtok.sweeps.race.race import RaceResult
+from numtok.sweeps.race.reasons import reasons_of
 from numtok.sweeps.race.rounds import RoundResult
 from numtok.sweeps.race.words import FieldSummary
 from numtok.sweeps.sweep import Result, SweepTable

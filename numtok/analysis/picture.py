@@ -154,8 +154,7 @@ class ColumnMarks:
     low: Floats
     high: Floats
     heights: Floats
-    colour: int | None = None
-    picks: tuple[str, ...] = ()
+    colour: int | None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

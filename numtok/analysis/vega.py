@@ -435,9 +435,7 @@ def _bars(mark: BarMarks, panel: Panel) -> Iterator[Spec]:
 
 
 def _columns(mark: ColumnMarks, panel: Panel) -> Spec:
-    rows = _rows(
-        x=_plain(mark.low), x2=_plain(mark.high), y=_plain(mark.heights), pick=mark.picks or None
-    )
+    rows = _rows(x=_plain(mark.low), x2=_plain(mark.high), y=_plain(mark.heights))
     drawn = {"type": "rect", "color": color_of(mark.colour), "stroke": "var(--paper)"}
     tooltip = [_tooltip("x", "from"), _tooltip("x2", "to"), _tooltip("y", panel.y.label, ".3~g")]
     encoding = _axes(panel) | {

@@ -100,7 +100,7 @@ class MeasureUnit:
     screening: Screening
     policy: NumeralPolicy
     text: FittedTokenizer
-    by_answer: bool = False
+    by_answer: bool
 
     def __call__(self, unit: Unit) -> tuple[int, tuple[Moments, ...], int]:
         moments, rows = [Moments()] * (1 + self.by_answer), 0

@@ -101,7 +101,7 @@ class Calibrated(NamedTuple):
     margin: float
     residual: float
     typical: float
-    nonnegative: Collection[Any] = ()
+    nonnegative: Collection[Any]
 
     def intervals(self, predicted: Forecasts) -> Ends:
         """Return the calibrated intervals of n rows, extended to contain the point predictions.

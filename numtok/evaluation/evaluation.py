@@ -209,7 +209,7 @@ class EvaluatedSplit:
         *,
         rows: int | None,
         devices: Devices,
-        skip_long: bool = False,
+        skip_long: bool,
     ) -> "EvaluatedSplit":
         """Read ``rows`` rows of a split, sampled by ID, or all rows if ``rows`` is None.
 

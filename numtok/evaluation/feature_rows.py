@@ -102,7 +102,7 @@ class FeaturePredictor:
         model: Artifact,
         file: TableModelFile,
         recipe: TextFeatures,
-        calibrated: Calibrated | None = None,
+        calibrated: Calibrated | None,
     ) -> Self:
         """Load the table model that ``file`` describes.
 

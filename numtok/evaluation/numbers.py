@@ -84,7 +84,7 @@ class NumberEvaluation(TextEvaluation):
 
     @classmethod
     def of(
-        cls, evaluated: EvaluatedSplit, find: Find, options: Options, fields: str = "auto"
+        cls, evaluated: EvaluatedSplit, find: Find, options: Options, fields: str
     ) -> "NumberEvaluation":
         """Build the evaluation for a split. ``find`` looks up the data that the model was trained
         on.

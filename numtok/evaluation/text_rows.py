@@ -422,7 +422,7 @@ class TextPredictor:
         pieces: Sequence[Sequence[str]] = (),
         *,
         answers: bool = False,
-        note: Note | None = None,
+        note: Note | None,
     ) -> EncodedSplit:
         """Encode rows of text. ``note`` reports numbers that the scheme cannot represent."""
         codec = self.loaded.codec

@@ -136,10 +136,7 @@ def settings_of(
     """
     declared = settings_in(settings)
     values = _in_order(declared, arguments)
-    settings_here = declared.values()
-    named = by_current_name(
-        named, lambda name: key_of(settings_here, name, as_argument=True) or name
-    )
+    named = _by_field(declared, named)
     if twice := sorted(values.keys() & named.keys()):
         raise UsageError(f"{twice[0]} is passed twice, by position and by name. Pass it once")
     values |= named
@@ -159,14 +156,19 @@ def settings_of(
 
 def _settings_of_part(folder: str, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of a registered part by field, as the command line passes them."""
-    known = settings_in(folder_registry(folder)[name]).values() if given else ()
-    values = by_current_name(given, lambda key: key_of(known, key, as_argument=True) or key)
+    values = _by_field(settings_in(folder_registry(folder)[name]), given) if given else {}
     written = {True: True, False: "no"}
     return {
         key: written[value] if isinstance(value, bool) else str(value)
         for key, value in values.items()
         if value is not None
     }
+
+
+def _by_field(declared: Mapping[str, Setting], named: Mapping[str, Any]) -> dict[str, Any]:
+    """Return named values keyed by field. Unknown names are kept."""
+    known = declared.values()
+    return by_current_name(named, lambda name: key_of(known, name, as_argument=True) or name)
 
 
 def _in_order(declared: Mapping[str, Setting], arguments: Sequence[Any]) -> dict[str, Any]:

@@ -73,9 +73,9 @@ class ModelInputs(NamedTuple):
         cls,
         example: TrainingBatch,
         targets_NW: NDArray[Any],
-        own: NDArray[np.int64] | None = None,
-        of_host: tuple[NDArray[Any], ...] = (),
-        of_term: tuple[NDArray[Any], ...] = (),
+        own: NDArray[np.int64] | None,
+        of_host: tuple[NDArray[Any], ...],
+        of_term: tuple[NDArray[Any], ...],
     ) -> "ModelInputs":
         """Convert a training batch to CPU tensors, without copying.
 

@@ -368,10 +368,13 @@ def _difference(
     metric: Metric, first: Sequence[Predictions], second: Sequence[Predictions], p: float | None
 ) -> Difference:
     figure, better = paired(metric, first, second)
-    low, high = figure.low, figure.high
-    significant = low is not None and high is not None and (low > 0 or high < 0)
     return Difference(
-        value=figure.value, low=low, high=high, better=better, significant=significant, p=p
+        value=figure.value,
+        low=figure.low,
+        high=figure.high,
+        better=better,
+        significant=figure.excludes_zero,
+        p=p,
     )
 
 

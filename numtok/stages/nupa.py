@@ -197,34 +197,40 @@ def _of_file(artifact: Artifact, split: str, path: str) -> tuple[list[_Answer], 
     generated = _read_answers(path)
     answers: dict[str, _Answer] = {}
     count = 0
-    for file in sorted(artifact.path.glob(f"{split}-*.jsonl")):
-        with files.reporting("read", file), files.open_regular(file) as rows:
-            for line in rows:
-                count += 1
-                with reading(file):
-                    row = decode(line, _Question)
-                id, group = str(row.id), row.group or {}
-                if id in generated:
-                    if row.gold is None or group.get("task") not in KEYS or "digits" not in group:
-                        raise UsageError(
-                            f"{artifact.ref} is not NUPA data. Choose data of `numtok gen nupa` or "
-                            "`numtok fetch nupa`"
-                        )
-                    text = generated[id]
-                    if text is not None:
-                        text = text.removeprefix(row.text[: row.answer_start or 0].rstrip())
-                    answers[id] = _Answer(str(group["task"]), str(group["digits"]), row.gold, text)
+    for question in _questions(artifact, split):
+        count += 1
+        id, group = str(question.id), question.group or {}
+        if id not in generated:
+            continue
+        if question.gold is None or group.get("task") not in KEYS or "digits" not in group:
+            raise UsageError(
+                f"{artifact.ref} is not NUPA data. Choose data of `numtok gen nupa` or "
+                "`numtok fetch nupa`"
+            )
+        text = generated[id]
+        if text is not None:
+            text = text.removeprefix(question.text[: question.answer_start or 0].rstrip())
+        answers[id] = _Answer(str(group["task"]), str(group["digits"]), question.gold, text)
     if not count:
         raise UsageError(f"{artifact.ref} has no split {split!r}. Choose one with --split")
-    if unknown := sorted(generated.keys() - answers.keys()):
+    if others := sorted(generated.keys() - answers.keys()):
         raise DataError(
-            f"{path}: {len(unknown):,} of {len(generated):,} ids are not in split {split!r} of "
-            f"{artifact.ref}, such as {unknown[0]!r}. Answer only rows of that split"
+            f"{path}: {len(others):,} of {len(generated):,} ids are not in split {split!r} of "
+            f"{artifact.ref}, such as {others[0]!r}. Answer only rows of that split"
         )
     if not answers:
         raise DataError(f"{path} has no answers. Write one line per answered row")
     notes = [f"{len(answers):,} of {count:,} rows have an answer."]
     return list(answers.values()), [] if len(answers) == count else notes
+
+
+def _questions(artifact: Artifact, split: str) -> Iterator[_Question]:
+    for file in sorted(artifact.path.glob(f"{split}-*.jsonl")):
+        with files.reporting("read", file), files.open_regular(file) as lines:
+            for line in lines:
+                with reading(file):
+                    question = decode(line, _Question)
+                yield question
 
 
 def _read_answers(path: str) -> dict[str, str | None]:

@@ -154,14 +154,14 @@ def _on_nodes(
     gpu = gpu and any(node.gpus for node in nodes)
     able = [node for node in nodes if node.gpus or not gpu]
     if gpu:
-        each = min(max(1, node.cpus // node.gpus) for node in able)
-    else:
-        each = min((node.cpus for node in able), default=1) if timed else 1
-    each = threads() or each
-    if gpu:
+        each = threads() or min(max(1, node.cpus // node.gpus) for node in able)
         room = sum(node.gpus for node in able)
+    elif timed:
+        each = threads() or min((node.cpus for node in able), default=1)
+        room = len(able)
     else:
-        room = len(able) if timed else sum(node.cpus // each for node in able)
+        each = threads() or 1
+        room = sum(node.cpus // each for node in able)
     jobs = requested or max(1, room if most is None else min(room, most))
     return Side(jobs, each, engine=engine, gpu=gpu)
 
@@ -353,15 +353,7 @@ class Runner:
             else:
                 of_others += 1
         known = len(outcomes)
-        splits = " and ".join(sorted({run.eval.split for run in runs}))
-        message = f"{len(runs)} run{'s' if len(runs) > 1 else ''} on {splits}"
-        refused = sum(outcome.problem is not None for outcome in outcomes)
-        message += f", {known - refused} cached" if known > refused else ""
-        message += f", {refused} failed" if refused else ""
-        message += f", {of_others} left to other parts" if of_others else ""
-        if len(left) > 1:
-            jobs = "one" if self.side.jobs == 1 else min(self.side.jobs, len(left))
-            message += f"; {jobs} at a time{self.side.note}"
+        message = self._summary(runs, outcomes, len(left), of_others)
         self.progress(SweepProgress(message, known, len(runs)))
         for outcome in outcomes:
             self.each(outcome)
@@ -386,6 +378,21 @@ class Runner:
         if of_others:
             raise OthersLeft(of_others)
         return {run.index: report for run, report, _ in outcomes if report is not None}
+
+    def _summary(
+        self, runs: Sequence[Run], known: Sequence[RunOutcome], left: int, of_others: int
+    ) -> str:
+        """Return a message about the runs, those with known outcomes, and the remaining ones."""
+        splits = " and ".join(sorted({run.eval.split for run in runs}))
+        refused = sum(outcome.problem is not None for outcome in known)
+        message = f"{len(runs)} run{'s' * (len(runs) > 1)} on {splits}"
+        message += f", {len(known) - refused} cached" if len(known) > refused else ""
+        message += f", {refused} failed" if refused else ""
+        message += f", {of_others} left to other parts" if of_others else ""
+        if left > 1:
+            jobs = "one" if self.side.jobs == 1 else min(self.side.jobs, left)
+            message += f"; {jobs} at a time{self.side.note}"
+        return message
 
     def _own_models(self, runs: Sequence[Run]) -> set[str]:
         """Return the models of this part. A model is evaluated only by the part that trains it."""

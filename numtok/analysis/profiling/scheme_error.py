@@ -195,7 +195,7 @@ class Trial:
 
     @classmethod
     def of(
-        cls, tallies: Mapping[int, NumberStatistics], sample: Sample, answer: int | None = None
+        cls, tallies: Mapping[int, NumberStatistics], sample: Sample, answer: int | None
     ) -> "Trial":
         """Select the numbers to test every scheme on.
 

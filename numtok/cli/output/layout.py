@@ -182,13 +182,11 @@ def fitted(
     if first.width > _LABEL or room < max((column.width for column in rest), default=0):
         labels, room = first.cells, limit
     groups: list[list[TableColumn]] = [[]]
-    for column in rest:
+    for column, following in zip(rest, [*rest[1:], None], strict=True):
         used = sum(kept.width + GAP for kept in groups[-1])
-        # An interval stays with its value.
         needed = column.width
-        following = rest.index(column) + 1
-        if following < len(rest) and rest[following].interval:
-            needed += GAP + rest[following].width
+        if following is not None and following.interval:  # an interval stays with its value
+            needed += GAP + following.width
         if groups[-1] and used + needed > room and not column.interval:
             groups.append([])
         groups[-1].append(column)

@@ -133,7 +133,7 @@ class CsvStrings:
     table: "pa.Table"
     data: bytes
     form: CsvForm
-    skipped: "Sequence[pyarrow.csv.InvalidRow]" = ()
+    skipped: "Sequence[pyarrow.csv.InvalidRow]"
 
     def line(self, row: int) -> int:
         """Return the line at which a row of the table begins, counted from 1."""

@@ -37,7 +37,7 @@ class Answers:
     truths: Sequence[str]
     locations: Sequence[str]
     answers: Mapping[str, Sequence[str | None]]
-    clusters: Sequence[str] | None = None
+    clusters: Sequence[str] | None
     left_out: Mapping[str, int] = field(default_factory=dict)
 
     def take(self, rows: Sequence[int], reason: str) -> "Answers":

@@ -234,8 +234,8 @@ class Scoring:
     policy: NumeralPolicy
     metrics: Sequence[Metric]
     compared_by: Metric
-    requirements: Sequence[Requirement] = ()
-    skip: bool = False
+    requirements: Sequence[Requirement]
+    skip: bool
 
     @classmethod
     def of(cls, config: Config) -> "Scoring":

@@ -41,7 +41,7 @@ class ComparedCell(msgspec.Struct, frozen=True, kw_only=True):
     where: str | None
     measured: SeedStatistics | None
     cell: Cell | None
-    invalid: float | None = None
+    invalid: float | None
 
 
 class PublishedComparison(msgspec.Struct, frozen=True, kw_only=True):

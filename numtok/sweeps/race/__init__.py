@@ -10,7 +10,8 @@ leaderboard.py  the results of the last round: metrics, ties, the winner and its
 leaks.py        notes on columns that may contain the target
 plan.py         the stored plan (candidates, rounds, steps), and the progress of a race
 planning.py     measurement of seconds per step, and division of the time into rounds
-race.py         the complete race, close calls, and reasons for the winner
+race.py         the complete race
+reasons.py      close calls, reasons for the winner, and notes on fields
 rounds.py       the rounds, in which candidates are trained, evaluated and selected
 skill.py        the deciding metric, skill over the median or over a baseline
 splitting.py    the default split: by time, or by a hash

@@ -269,7 +269,7 @@ class _Judge:
             skill=self.skill(seeds),
             over_baseline=self.skill(seeds, self.baseline),
             behind=behind,
-            tied=behind is None or _holds_zero(behind),
+            tied=behind is None or not behind.excludes_zero,
             errors={
                 name: _over_seeds(ERROR, [seed.take(rows) for seed in seeds])
                 for name, rows in self.fields.items()
@@ -314,11 +314,6 @@ def _aligned(
 
 def _value(figure: Figure) -> float:
     return -np.inf if figure.value is None else figure.value
-
-
-def _holds_zero(figure: Figure) -> bool:
-    """Return whether an interval contains 0; True if the interval is unknown."""
-    return figure.low is None or figure.high is None or figure.low <= 0 <= figure.high
 
 
 def _over_seeds(name: str, seeds: Sequence[Predictions]) -> Figure:

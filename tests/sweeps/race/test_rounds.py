@@ -20,7 +20,7 @@ from numtok.store.store import Store
 from numtok.sweeps.race import rounds
 from numtok.sweeps.race.leaderboard import Contestant, _over_seeds, choice
 from numtok.sweeps.race.plan import Candidate, Plan, Round
-from numtok.sweeps.race.race import close_calls, reasons_of
+from numtok.sweeps.race.reasons import close_calls, reasons_of
 from numtok.sweeps.race.rounds import RoundResult, Rounds, RoundsOutcome
 from numtok.sweeps.runs import Failed, Run, RunOutcome
 from tests.fakereports import Fake, make
