@@ -130,7 +130,7 @@ def main() -> None:
     store = Store(Path(os.environ.get("NUMTOK_STORE", "artifacts")))
     loaded = read_model(store.resolve(arguments.model), torch.device("cpu"))
     model = loaded.model
-    if not model.stands_in:
+    if not model.replaces_numbers:
         parser.error(f"{arguments.model} has no vectors; name a model of --objective numvalue")
     samples = read_split(store.resolve(arguments.data), "test")
     rows = np.sort(np.random.default_rng(0).permutation(len(samples))[: arguments.rows])

@@ -156,7 +156,7 @@ def decode(data: bytes, kind: type[T], any_text: bool = False) -> T:
         if any_text:
             return convert(loads(data), kind)
         text = data.decode()  # also checks fields that the type does not have
-        with _saying_why():
+        with _with_reason():
             return msgspec.json.decode(text, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"it is not JSON ({error})") from None
@@ -179,7 +179,7 @@ def loads(data: bytes) -> Value:
 
 def convert(value: Any, kind: type[T]) -> T:
     """Convert decoded JSON to a value of the given type. Raises ValueError with the reason."""
-    with _saying_why():
+    with _with_reason():
         return msgspec.convert(value, kind)
 
 
@@ -210,7 +210,7 @@ def check_depth(value: Value) -> None:
 
 
 @contextmanager
-def _saying_why() -> Iterator[None]:
+def _with_reason() -> Iterator[None]:
     try:
         yield
     # UsageError comes from classes of settings.

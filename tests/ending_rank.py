@@ -9,15 +9,15 @@ import torch
 from torch.nn.parallel import DistributedDataParallel
 
 from numtok.errors import DataError
-from numtok.training.launch import Tell
+from numtok.training.launch import Send
 from numtok.training.ranks import joined
 
 
-def ends(tell: Tell, folder: Path, how: str) -> int:
+def ends(send: Send, folder: Path, how: str) -> int:
     """End the second rank as ``how`` says, while the first waits for it."""
     with joined(torch.device("cpu")) as ranks:
         (folder / f"{ranks.rank}").write_text(str(os.getpid()))
-        tell(f"{ranks.count} ranks")
+        send(f"{ranks.count} ranks")
         ranks.any()
         if ranks.rank == 1:
             if how == "error":
@@ -32,7 +32,7 @@ def ends(tell: Tell, folder: Path, how: str) -> int:
     return 7
 
 
-def threads_left(tell: Tell) -> list[str]:
+def threads_left(send: Send) -> list[str]:
     """Return the names of the threads of a rank that has trained and left the group."""
     with joined(torch.device("cpu")):
         _learns()

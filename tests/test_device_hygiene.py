@@ -151,7 +151,9 @@ def asked(loaded: LoadedModel, rows: EncodedSplit, split: SplitExamples) -> Iter
         found = log_likelihoods(model, split.training_batch(0))
         assert not np.isnan(found).any()
     except UsageError:
-        assert model.stands_in or (isinstance(model.head, ValueHead) and not model.head.has_density)
+        assert model.replaces_numbers or (
+            isinstance(model.head, ValueHead) and not model.head.has_density
+        )
     tokens = Vocabulary.of(loaded.codec).numbers
     if len(tokens):
         projections(model, int(tokens[0]), np.linspace(-2, 2, 3))

@@ -75,6 +75,6 @@ def _print_page(spec: str, format: Format) -> None:
     scheme = scheme_of(spec)
     embedder, head = scheme.parts
     tokens, vocabulary = scheme.tokens_per_number, len(scheme.vocabulary())
-    told = {"scheme": spec, "source": scheme.source, "tokens_per_number": tokens}
+    facts = {"scheme": spec, "source": scheme.source, "tokens_per_number": tokens}
     parts = {"embedder": embedder, "head": head, "normalizer": scheme.defaults.normalizer}
-    print_json(told | {"vocabulary": vocabulary} | parts)
+    print_json(facts | {"vocabulary": vocabulary} | parts)

@@ -35,8 +35,8 @@ def command(
     manifest, files = artifact.manifest, artifact.files()
     plain = msgspec.to_builtins(manifest)
     if json:
-        told = {"ref": artifact.ref, "folder": str(artifact.path), "manifest": plain}
-        print_json(told | {"files": msgspec.to_builtins(files)})
+        facts = {"ref": artifact.ref, "folder": str(artifact.path), "manifest": plain}
+        print_json(facts | {"files": msgspec.to_builtins(files)})
         return
     print(one_line(shlex.join(manifest.command)))  # on a line of its own, to be copied
     print()

@@ -114,8 +114,7 @@ class EncodedSplit:
     def class_of(self, classes: Sequence[str]) -> Ints:
         """Return the index of each row's label in ``classes``, int64[n]; -1 if the row has no label
         or its label is not in ``classes``."""
-        indices = pc.index_in(self.labels, value_set=pa.array(classes, pa.string()))
-        return np.asarray(indices.fill_null(-1).to_numpy(), np.int64)
+        return class_codes(self.labels, classes)
 
     def drawn(self, rows: int | None) -> Ints:
         """Return the indices of a random sample of at most ``rows`` rows, int64[k] in ascending
@@ -244,6 +243,12 @@ def _columns(
                 else:
                     rest.setdefault(name, []).append(values)
     return flat, counts, rest
+
+
+def class_codes(labels: "pa.Array[Any] | pa.ChunkedArray", classes: Sequence[str]) -> Ints:
+    """Return the index of each label in ``classes``, int64[n]; -1 for null and other labels."""
+    indices = pc.index_in(labels, value_set=pa.array(classes, pa.string()))
+    return np.asarray(indices.fill_null(-1), np.int64)
 
 
 def clustered(own: Ints, clusters: "pa.Array[Any] | None") -> Ints:
@@ -424,17 +429,22 @@ def _check_rows(path: Path, columns: "dict[str, pa.Array[Any]]", ids: TokenIds) 
         raise damaged(path, "a token is not in the vocabulary, or of the wrong kind here")
     if "channel" in columns and not np.isfinite(flat("channel")).all():
         raise damaged(path, "a channel value is not finite")
-
     _check_targets(path, columns, counts)
-    answers = columns["answer_start"]
+    is_text[starts] = True  # an answer may also begin with a number
+    _check_answers(path, columns["answer_start"], bounds["tokens"], may_begin=is_text)
+
+
+def _check_answers(
+    path: Path, answers: "pa.Array[Any]", token_rows: Ints, *, may_begin: Bools
+) -> None:
+    """Raise StoreError unless each answer begins in its row, at a token for which ``may_begin`` [t]
+    is True: a token of text, or the first of a number."""
     rows = np.flatnonzero(_numbers(answers.is_valid().cast(pa.uint8())))
+    first, lengths = token_rows[rows], np.diff(token_rows)[rows]
     at = _numbers(answers.drop_null())
-    if not ((at >= 0) & (at <= (end - first)[rows])).all():
+    if not ((at >= 0) & (at <= lengths)).all():
         raise damaged(path, "an answer begins outside its row")
-    at = (first[rows] + at)[at < (end - first)[rows]]
-    begins = np.zeros(len(tokens), np.bool_)
-    begins[starts] = True
-    if not (is_text[at] | begins[at]).all():
+    if not may_begin[(first + at)[at < lengths]].all():
         raise damaged(path, "an answer begins within a number")
 
 

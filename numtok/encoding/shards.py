@@ -24,7 +24,7 @@ _DICTIONARY = ("label", "target_name.list.element")
 _ENCODING = {name: "BYTE_STREAM_SPLIT" for name in ("tokens.list.element", "numbers.list.element")}
 
 
-def beside(folder: Path, what: str, unit: int, ending: str) -> str:
+def separate_file(folder: Path, what: str, unit: int, ending: str) -> str:
     """Return the name of a unit's file for data that does not belong to any split, such as
     ``clipped/clipped-00000.parquet``, and create its folder.
 
@@ -115,7 +115,7 @@ class Shards:
         if name not in self._open:
             shard = f"{name}-{self._unit:05d}.parquet"
             if name == self._apart:
-                shard = beside(self._folder, name, self._unit, "parquet")
+                shard = separate_file(self._folder, name, self._unit, "parquet")
             self._open[name] = ShardWriter(self._folder, shard, table.schema)
         self._open[name].write(table)
 

@@ -29,7 +29,7 @@ from numtok.encoding.row_numbers import numbers_in, span_problems
 from numtok.encoding.row_twins import RowTwins, row_hashes
 from numtok.encoding.schema import INEXACT, SCHEME_FILE, TRUNCATED, encoded_schema
 from numtok.encoding.schemes.base import LOSSES, Outcome, names_of
-from numtok.encoding.shards import Shards, beside
+from numtok.encoding.shards import Shards, separate_file
 from numtok.encoding.targets import ResolvedTargets, resolve
 from numtok.encoding.texts import Texts, offsets
 from numtok.errors import DataError
@@ -409,7 +409,7 @@ class RejectedRows:
     def write(self, rejected: list[RejectedRow]) -> None:
         """Add the rejected rows of one batch."""
         if rejected and self._sink is None:
-            self._name = beside(self._folder, REJECTED, self._unit, "jsonl")
+            self._name = separate_file(self._folder, REJECTED, self._unit, "jsonl")
             self._sink = files.Sink(self._folder / self._name)
         for bad in sorted(rejected, key=lambda bad: bad.row):
             line: dict[str, Any] = {"file": bad.part.file, "row": bad.number, "reason": bad.reason}

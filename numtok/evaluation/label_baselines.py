@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from numtok.arrays import Floats, Ints
 from numtok.config import threads
 from numtok.data.reading.split_rule import TRAIN
+from numtok.encoding.dataset import class_codes
 from numtok.encoding.splits import read_labels, read_words
 from numtok.evaluation.rows import sampled
 from numtok.evaluation.scoring import BaselineAnswers, Progress
@@ -85,8 +85,8 @@ def label_baselines(
     Baselines are fitted to the train split of ``training``. ``queried`` contains the rows to which
     ``answers`` belong, in the same order. ``classes`` are the labels that the model can predict.
     """
-    codes = _codes(read_labels(training, TRAIN), classes)
-    true = _codes(pa.array(answers.truth_literal, pa.string()), classes)
+    codes = class_codes(read_labels(training, TRAIN), classes)
+    true = class_codes(pa.array(answers.truth_literal, pa.string()), classes)
     with np.errstate(divide="ignore"):
         shares = np.log(np.bincount(codes, minlength=len(classes)) / len(codes))
     most = np.full(len(true), shares.argmax())
@@ -107,12 +107,6 @@ def label_baselines(
     )
     if tfidf is not None:
         yield BaselineAnswers("tfidf", _answers(answers, classes, tfidf))
-
-
-def _codes(labels: "pa.Array[Any] | pa.ChunkedArray", classes: Sequence[str]) -> Ints:
-    """Return the index of each label's class, int64[n], or -1 if the label is not a class."""
-    indices = pc.index_in(labels, value_set=pa.array(classes, pa.string()))
-    return np.asarray(indices.fill_null(-1), np.int64)
 
 
 def _answers(answers: Predictions, classes: Sequence[str], guesses: Guesses) -> Predictions:

@@ -319,7 +319,7 @@ def rivals_of_fold(
 ) -> Iterator[tuple[str, Floats]]:
     """Yield the name of each baseline in ``names`` (see :func:`rivals`) and its predictions
     float64[n] for ``n`` queried rows, fitted to the train split of a fold."""
-    columns, training = Features(table.numbers, table.categories), learnt_rows(table, fold, None, 0)
+    columns, training = Features(table.numbers, table.categories), learnt_rows(table, fold)
     for name, constant in ((MEAN, np.mean), (MEDIAN, np.median)):
         if _wanted(name, names):
             yield name, np.full(len(queried.numbers), constant(table.target[training]))

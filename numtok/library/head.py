@@ -89,7 +89,7 @@ class NumberHead(InFloat32, NumberHeads):
         if self._predicts_tokens:
             words = projection(width, inner.vocabulary_size, 1, bias=False)
         vocabulary = Vocabulary.of(inner)
-        self.token_head = self.says_tokens(words, vocabulary, width)
+        self.token_head = self.token_module(words, vocabulary, width)
         if self._predicts_tokens and inner.scheme.tokens_per_number is None:
             raise UsageError(
                 f"--head {spec_of(head)} needs a fixed number of tokens per number, and "

@@ -101,19 +101,19 @@ class Writer:
             chosen = self._choose(state, numbers)
             is_number = (chosen >= self.codec.number_first) & (chosen < self.codec.text_first)
             begun = numbers.read(np.where(is_number, chosen - self.codec.number_first, -1))
-            beside = self._values(state, begun & np.isin(chosen, self._valued))
+            channel = self._values(state, begun & np.isin(chosen, self._valued))
             ended[rows[going & (chosen == END)]] = True
             going = going & (chosen != END)
             tokens[rows[going], index] = chosen[going]
             begins[rows[going], index] = begun[going]
-            values[rows[going], index] = beside[going]
+            values[rows[going], index] = channel[going]
             if index + 1 < self.longest and going.any():
                 state = self.model.extend_written(
                     moved(chosen, state.device),
-                    moved(single(beside), state.device),
+                    moved(single(channel), state.device),
                     cache,
                     state,
-                    self.model.of_host(chosen[:, None], beside[:, None], before),
+                    self.model.of_host(chosen[:, None], channel[:, None], before),
                 )
                 before = np.concatenate([before, chosen[:, None]], axis=1)
         inside = (tokens >= self.codec.number_first) & (tokens < self.codec.text_first)

@@ -64,7 +64,7 @@ class ModelInputs(NamedTuple):
         flat = hidden_BQD.flatten(0, 1)
         return flat if self.where is None else flat.index_select(0, self.where)
 
-    def saying(self, hidden_BQD: Tensor) -> Tensor:
+    def predicting_numbers(self, hidden_BQD: Tensor) -> Tensor:
         """Return the computed states from which the value head predicts numbers, [N, D]."""
         return hidden_BQD.flatten(0, 1).index_select(0, self.number_where)
 

@@ -37,7 +37,7 @@ def log_likelihoods(model: Model, example: TrainingBatch) -> NDArray[np.float64]
             f"a model that predicts {predictions} has no likelihood of rows. "
             "Train with a --head that has a density, such as mdn:5"
         )
-    if model.stands_in:
+    if model.replaces_numbers:
         raise UsageError(
             f"a model with --objective {spec_of(model.objective)} sees each number before it is "
             "predicted, so it has no likelihood of rows. Use one with another --embedder"
@@ -54,6 +54,6 @@ def log_likelihoods(model: Model, example: TrainingBatch) -> NDArray[np.float64]
     log_p = model.token_head(inputs.predicting(hidden)).float().log_softmax(dim=1)
     total = summed(log_p.gather(1, inputs.labels[:, None])[:, 0], where)
     if model.value_head is not None and len(number_where):
-        parameters = model.value_head(inputs.saying(hidden).float())
+        parameters = model.value_head(inputs.predicting_numbers(hidden).float())
         total -= summed(model.value_head.losses(parameters, inputs.number_targets), number_where)
     return total

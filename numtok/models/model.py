@@ -96,7 +96,7 @@ class Model(NumberHeads):
             words = projection(width, vocabulary.size, settings.head_layers, bias=False)
             if settings.tied:
                 cast(nn.Linear, words).weight = self._table
-            self.token_head = self.says_tokens(words, vocabulary, width)
+            self.token_head = self.token_module(words, vocabulary, width)
             if isinstance(words, nn.Linear):
                 self.outputs = self._name_of(words.weight)
         self.first_kept = vocabulary.first_of_text
@@ -115,7 +115,7 @@ class Model(NumberHeads):
         return self.own_losses.figures if self.own_losses is not None else ()
 
     @property
-    def stands_in(self) -> bool:
+    def replaces_numbers(self) -> bool:
         """True if generated numbers are embedded as a learned replacement vector, because their own
         embedding depends on tokens that have not been generated yet."""
         return self.ahead is not None and self.own is not None
@@ -206,8 +206,8 @@ class Model(NumberHeads):
         """
         if self.own_losses is None or example.own_from is None:
             return None
-        behind = np.arange(example.tokens.shape[1]) >= example.own_from[:, None]
-        return np.flatnonzero((example.tokens == self.ahead) & behind & example.real)
+        from_start = np.arange(example.tokens.shape[1]) >= example.own_from[:, None]
+        return np.flatnonzero((example.tokens == self.ahead) & from_start & example.real)
 
     def head_values(self, values: Channel, raw: NDArray[np.float64] | None) -> NDArray[np.float64]:
         """Return float64[N]: the values that the value head is trained on.
@@ -291,19 +291,19 @@ class Model(NumberHeads):
         tokens_B: Tensor,
         values_B: Tensor,
         cache: TrunkCache,
-        said_BD: Tensor,
+        states_BD: Tensor,
         of_host: Sequence[Tensor] = (),
     ) -> Tensor:
         """Return the hidden states [B, D] after one more generated token per row, and add these
         tokens to the cache.
 
-        ``said_BD`` are the states from which the tokens were generated. If the embedding of a token
-        depends on later tokens, the objective's learned replacement is used instead.
+        ``states_BD`` are the states from which the tokens were generated. If the embedding of a
+        token depends on later tokens, the objective's learned replacement is used instead.
         """
         embedded_B1D = self._embedded(tokens_B[:, None], values_B[:, None], of_host)
         if self.ahead is not None and self.own is not None:
             is_ahead_B11 = (tokens_B == self.ahead)[:, None, None]
-            learnt_BD = self.own(said_BD).to(embedded_B1D.dtype)
+            learnt_BD = self.own(states_BD).to(embedded_B1D.dtype)
             embedded_B1D = torch.where(is_ahead_B11, learnt_BD[:, None], embedded_B1D)
         return self.cached_trunk.extend(embedded_B1D, cache)[:, 0]
 
@@ -350,7 +350,7 @@ class Model(NumberHeads):
         token = self._token_loss(hidden, inputs)
         value = torch.zeros_like(token)
         if self.value_head is not None:
-            states = inputs.saying(hidden)
+            states = inputs.predicting_numbers(hidden)
             value = self.value_loss(states, inputs.number_targets, len(inputs.labels))
         return Losses(token, value)
 

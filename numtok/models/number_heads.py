@@ -40,7 +40,7 @@ class NumberHeads(nn.Module):
     #: Maps values of the encoding to values of the value head.
     scaling: Scaling
 
-    def says_tokens(self, words: nn.Module, vocabulary: Vocabulary, width: int) -> nn.Module:
+    def token_module(self, words: nn.Module, vocabulary: Vocabulary, width: int) -> nn.Module:
         """Return the module that predicts tokens: the head's own module, or ``words`` if it has
         none.
 

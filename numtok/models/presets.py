@@ -70,8 +70,8 @@ class Preset:
     def settings(self) -> Settings:
         """Return all settings of the preset, including defaults. Artifact versions are computed
         from them."""
-        beside = {key: getattr(self, key) for key in _beside(type(self.trunk))}
-        return settings_of(self.trunk) | beside
+        extra = {key: getattr(self, key) for key in _extra_names(type(self.trunk))}
+        return settings_of(self.trunk) | extra
 
 
 def warmup_with(embedding: Embedder) -> float:
@@ -84,10 +84,10 @@ def preset(spec: str) -> Preset:
 
     Raises UsageError if the name or a setting is unknown.
     """
-    trunk, beside = _parts(spec, TokenTrunk)
+    trunk, extra = _parts(spec, TokenTrunk)
     if isinstance(trunk, TrainingDefaults):  # also if a preset changes only its trunk
-        beside = {"learning_rate": trunk.learning_rate} | beside
-    return Preset(cast(TokenTrunk, trunk), **beside)
+        extra = {"learning_rate": trunk.learning_rate} | extra
+    return Preset(cast(TokenTrunk, trunk), **extra)
 
 
 def named_source(spec: str) -> str | None:
@@ -112,7 +112,7 @@ def shortest(spec: str) -> str:
     ('nano,width=64', 'mlp')
     """
     name = first = name_in(spec)
-    trunk, beside = _parts(spec)
+    trunk, extra = _parts(spec)
     if isinstance(trunk, PretrainedTrunk):
         first = f"{name}:{trunk.title}"
     if name in PRESETS:
@@ -120,8 +120,8 @@ def shortest(spec: str) -> str:
         defaults |= _own(plain)
     else:
         defaults = {key: setting.default for key, setting in settings_in(type(trunk)).items()}
-        defaults |= _usual_beside(trunk)
-    values = _own(trunk) | beside
+        defaults |= _extra_defaults(trunk)
+    values = _own(trunk) | extra
     changed = {key: value for key, value in values.items() if value != defaults[key]}
     return ",".join([first, *(f"{key}={as_spec(value)}" for key, value in changed.items())])
 
@@ -132,7 +132,7 @@ _DEFAULTS = {
 }
 
 
-def _beside(kind: type[Trunk]) -> tuple[str, ...]:
+def _extra_names(kind: type[Trunk]) -> tuple[str, ...]:
     """Return the names of the preset settings (:data:`_DEFAULTS`) that apply to a trunk.
 
     They concern the prediction of tokens.
@@ -143,9 +143,9 @@ def _beside(kind: type[Trunk]) -> tuple[str, ...]:
     return tuple(key for key in _DEFAULTS if key not in settings_in(kind))
 
 
-def _usual_beside(trunk: Trunk) -> dict[str, Any]:
+def _extra_defaults(trunk: Trunk) -> dict[str, Any]:
     """Return the default values of the preset settings that apply to a trunk."""
-    return {key: getattr(trunk, key, _DEFAULTS[key]) for key in _beside(type(trunk))}
+    return {key: getattr(trunk, key, _DEFAULTS[key]) for key in _extra_names(type(trunk))}
 
 
 def _built(kind: type[Trunk], own: str) -> Trunk:
@@ -169,10 +169,10 @@ def _own(trunk: Trunk) -> dict[str, Any]:
 
 def _parts(spec: str, wanted: Any = Trunk) -> tuple[Trunk, dict[str, Any]]:
     """Build the trunk of a preset; return it with the values of the preset's other settings."""
-    kind, own, beside = _parsed(spec)
+    kind, own, extra = _parsed(spec)
     _check_takes(kind, spec, wanted)
     trunk = _built(kind, own)
-    return trunk, _usual_beside(trunk) | read_settings(Preset, beside)
+    return trunk, _extra_defaults(trunk) | read_settings(Preset, extra)
 
 
 def _parsed(spec: str) -> tuple[type[Trunk], str, dict[str, str]]:
@@ -186,15 +186,15 @@ def _parsed(spec: str) -> tuple[type[Trunk], str, dict[str, str]]:
     elif name not in TRUNKS:
         raise unknown("preset", name, [*PRESETS, *TRUNKS])
     kind = TRUNKS[of]
-    beside = _beside(kind)
-    keys = [*settings_in(kind), *beside]
+    extra = _extra_names(kind)
+    keys = [*settings_in(kind), *extra]
     for key in options:
         if key not in keys:
             raise unknown(f"setting of preset {name!r}", key, keys)
     options = defaults | options
-    own = [f"{key}={text}" for key, text in options.items() if key not in beside]
+    own = [f"{key}={text}" for key, text in options.items() if key not in extra]
     first = of if positional is None else f"{of}:{positional}"
-    return kind, ",".join([first, *own]), {key: options[key] for key in options if key in beside}
+    return kind, ",".join([first, *own]), {key: options[key] for key in options if key in extra}
 
 
 def _check_takes(kind: type[Trunk], spec: str, wanted: type[Trunk]) -> None:

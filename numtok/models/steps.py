@@ -250,40 +250,40 @@ class Autoregressive(DecodingStates):
         self._base = self._cache = base
         self._prompts = self._before = before
         self._length, self._longest = moved(length, base.length.device), int(length.max())
-        self._said: Tensor | None = None  # the states that predict the next tokens
+        self._latest: Tensor | None = None  # the states that predict the next tokens
 
     def first(self) -> Tensor:
         self._cache = self._base
         self._cache.rewind(self._length, self._longest)
         self._before = self._prompts
         # The first state does not depend on the number's own tokens.
-        self._said = self._true.first()
-        return self._said
+        self._latest = self._true.first()
+        return self._latest
 
     def next(self, tokens: NDArray[np.int64], values: Channel) -> Tensor:
-        assert self._said is not None
+        assert self._latest is not None
         device = self._cache.length.device
-        self._said = self._model.extend_written(
+        self._latest = self._model.extend_written(
             moved(tokens, device),
             moved(single(values), device),
             self._cache,
-            self._said,
+            self._latest,
             self._model.of_host(tokens[:, None], values[:, None], self._before),
         )
         self._before = np.concatenate([self._before, tokens[:, None]], axis=1)
-        return self._said
+        return self._latest
 
     def keep(self, numbers: NDArray[np.int64]) -> None:
         cache, at = self._cache, moved(numbers, self._cache.length.device)
         self._cache = cache.take(at, cache.tokens)
         self._before = self._before[numbers]
-        if self._said is not None:
-            self._said = self._said[at]
+        if self._latest is not None:
+            self._latest = self._latest[at]
 
     def true(self) -> DecodingStates:
         # States after a true token that depends on later tokens have seen the number; those after a
         # generated one have not. They are computed step by step.
-        return self if self._model.stands_in else self._true
+        return self if self._model.replaces_numbers else self._true
 
 
 @torch.no_grad()

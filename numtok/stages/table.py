@@ -141,21 +141,7 @@ def _columns(
     """Return the checked columns that the settings select."""
     path, table = config.path, typed.table
     names = table.column_names
-    check_names(path, names)
-    for option, selected in (
-        ("target", [config.target]),
-        ("feature", config.features),
-        ("column to --drop", config.drop),
-    ):
-        for name in selected:
-            if name not in names:
-                single = len(names) == 1 and path.endswith(".csv")
-                hint = (
-                    "The file has only one column: separate cells by commas or semicolons"
-                    if single
-                    else ""
-                )
-                raise UsageError(f"{path}: {unknown(option, name, filter(None, names), hint)}")
+    _check_selected(config, names)
     left = [name for name in names if name not in (config.target, *config.drop)]
     folds = [name for name in left if SPLIT_COLUMN.fullmatch(name) and name not in config.features]
     folds.sort(key=lambda name: int(name.partition("_")[2] or -1))
@@ -192,6 +178,24 @@ def _columns(
         notes=tuple(notes),
         dates=dates,
     )
+
+
+def _check_selected(config: Config, names: Sequence[str]) -> None:
+    """Raise UsageError if a column that the settings name does not exist, or DataError if two have
+    the same name."""
+    check_names(config.path, names)
+    hint = ""
+    if len(names) == 1 and config.path.endswith(".csv"):
+        hint = "The file has only one column: separate cells by commas or semicolons"
+    for option, selected in (
+        ("target", [config.target]),
+        ("feature", config.features),
+        ("column to --drop", config.drop),
+    ):
+        for name in selected:
+            if name not in names:
+                message = unknown(option, name, filter(None, names), hint)
+                raise UsageError(f"{config.path}: {message}")
 
 
 def _target(

@@ -164,10 +164,10 @@ def _launch(
 
 
 def _rank(
-    tell: Callable[[Any], None], config: Config, root: Path, draft: Draft
+    send: Callable[[Any], None], config: Config, root: Path, draft: Draft
 ) -> tuple[Finished, Sequence[Cost]]:
     """Train in one of the ranks that :func:`_launch` starts."""
-    store = Store(root, tell)
+    store = Store(root, send)
     with joined(device_of(config.device)) as ranks:
         data = store.resolve(config.data, kinds={ENCODED})
-        return _train(_resolve(config, data, store, ranks), draft, store, tell)
+        return _train(_resolve(config, data, store, ranks), draft, store, send)

@@ -243,7 +243,7 @@ def _of_table(config: Config, data: Artifact, store: Store) -> dict[str, Baselin
     fold = fold_of(config, data.ref, range(len(table.file.splits)))
     split = _calibration_split(config, data, table.splits(fold), store)
     columns = Features(table.numbers, table.categories)
-    values = Inputs.fit(columns.take(learnt_rows(table, fold, None, 0))).values
+    values = Inputs.fit(columns.take(learnt_rows(table, fold))).values
     new = read_features(str(config.file), table.file.features, values, data.ref)
     _check_count(config, len(new.numbers))
     calibration = np.empty(0, np.int64) if split is None else table.split(split, fold)

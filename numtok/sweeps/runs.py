@@ -256,7 +256,7 @@ class RunUnit:
     make: bool = True
 
     def __call__(self, run: Run) -> RunOutcome:
-        store = Store(self.root, lambda note: None, any_name=True, make=self.make)
+        store = quiet_store(self.root, make=self.make)
         with with_threads(self.threads):
             try:
                 report = _report(run, store)
@@ -270,6 +270,12 @@ class RunUnit:
                 message = f"this is a bug; please report it with its traceback: {error!r}"
                 return RunOutcome(run, None, Bug(message, traceback.format_exc()))
         return RunOutcome(run, report.path)
+
+
+def quiet_store(root: Path, *, make: bool = True) -> Store:
+    """Open a store for many runs: it drops notes, which would be too many, and finds artifacts
+    under any name. If ``make`` is false, it makes no artifacts."""
+    return Store(root, lambda note: None, any_name=True, make=make)
 
 
 def _report(run: Run, store: Store) -> Artifact:

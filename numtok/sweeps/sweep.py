@@ -38,6 +38,7 @@ from numtok.sweeps.runs import (
     Side,
     SweepProgress,
     on_cluster,
+    quiet_store,
     side_by_side,
 )
 from numtok.sweeps.selection import Choice, Selection
@@ -122,9 +123,7 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
             side = side_by_side(sweep, config.jobs)
         else:
             side = on_cluster(sweep, config.jobs, config.engine, nodes)
-        # Notes on single runs would be too many.
-        quiet = Store(store.root, lambda note: None, any_name=True)
-        return _swept(sweep, side, config.part, quiet, progress)
+        return _swept(sweep, side, config.part, quiet_store(store.root), progress)
 
 
 def _swept(sweep: Sweep, side: Side, part: str | None, store: Store, progress: Progress) -> Result:

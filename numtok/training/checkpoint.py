@@ -65,7 +65,7 @@ def write_checkpoint(draft: Draft, step: int, checkpoint: Checkpoint[Any], part:
     with files.Sink(draft.path / name) as sink:
         sink.write(save(tensors))
     _write(draft, unit, [Output(name, sink.bytes, sink.sha256)], checkpoint.plain)
-    _drop_files(draft.path, f"{unit}-", besides=name)
+    _drop_files(draft.path, f"{unit}-", keep=name)
 
 
 def read_checkpoint(draft: Draft, plain: type[_P], part: str) -> Checkpoint[_P] | None:
@@ -169,7 +169,7 @@ def read_finished(draft: Draft) -> Finished | None:
 def drop_checkpoint(draft: Draft) -> None:
     """Delete all checkpoints in a draft, so that only the model files are published."""
     for folder in (draft.path / RECEIPTS, draft.path):
-        _drop_files(folder, _UNIT, besides="")
+        _drop_files(folder, _UNIT, keep="")
 
 
 def write_steps(draft: Draft, steps: int) -> None:
@@ -195,8 +195,8 @@ def _read(draft: Draft, unit: str, facts: type[_P]) -> Receipt[_P] | None:
     return draft.receipt(unit, input=draft.version, settings=draft.version, facts=facts)
 
 
-def _drop_files(folder: Path, begin: str, besides: str) -> None:
+def _drop_files(folder: Path, begin: str, keep: str) -> None:
     with files.reporting("clear", folder):
         for entry in files.system.scandir(folder):
-            if entry.name.startswith(begin) and entry.name != besides:
+            if entry.name.startswith(begin) and entry.name != keep:
                 files.system.unlink(folder / entry.name)

@@ -31,18 +31,18 @@ from numtok.store.engines.local import end_with_parent
 from numtok.store.engines.workers import threads_each
 
 T = TypeVar("T")
-Tell = Callable[[Any], None]
+Send = Callable[[Any], None]
 _HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 
 
 def launch(
-    count: int, work: Callable[..., T], arguments: Sequence[Any], listener: Tell, folder: Path
+    count: int, work: Callable[..., T], arguments: Sequence[Any], listener: Send, folder: Path
 ) -> T:
-    """Run ``work(tell, *arguments)`` in ``count`` processes (ranks), and return the result of the
+    """Run ``work(send, *arguments)`` in ``count`` processes (ranks), and return the result of the
     first rank.
 
     listener
-        Function that receives everything that the first rank passes to ``tell``.
+        Function that receives everything that the first rank passes to ``send``.
     folder
         Empty folder for the logs and errors of the ranks.
 
@@ -98,8 +98,8 @@ def _rank(
     try:
         add_plugin_folders(plugins)
         import_plugins_from_everywhere()
-        tell = queue.put if rank == 0 else _discard
-        return pickle.loads(work)(tell, *arguments)
+        send = queue.put if rank == 0 else _discard
+        return pickle.loads(work)(send, *arguments)
     except Exception as error:  # raised again by the launching process; see _fault
         unforeseen = RuntimeError(f"rank {rank} failed:\n{traceback.format_exc()}")
         cause = error if isinstance(error, NumtokError) else fault_of(error) or unforeseen
@@ -120,7 +120,7 @@ def _be_quiet() -> None:
 
 
 @contextmanager
-def _listening(queue: "SimpleQueue[Any]", listener: Tell) -> Iterator[None]:
+def _listening(queue: "SimpleQueue[Any]", listener: Send) -> Iterator[None]:
     end = secrets.token_hex(8)
 
     def listen() -> None:

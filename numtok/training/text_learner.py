@@ -335,7 +335,8 @@ def _calibration(model: Model, split: SplitExamples, accumulate: int, ranks: Ran
         parameters, values = [], []
         for example in whole.parts(accumulate):
             inputs = model.given(example)
-            parameters.append(model.value_head(inputs.saying(model.states_of(inputs)).float()))
+            states = inputs.predicting_numbers(model.states_of(inputs))
+            parameters.append(model.value_head(states.float()))
             values.append(model.head_values(example.number_values, example.number_raw))
         # On the host, because the ranks have different devices.
         measured.append((torch.cat(parameters).cpu(), np.concatenate(values)))

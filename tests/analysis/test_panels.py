@@ -11,7 +11,7 @@ import pytest
 from numtok import files
 from numtok.analysis.panels.costs import CostPoint, cost_panel, pareto_front
 from numtok.analysis.panels.learning import LearningCurve, learning_curves, learning_panel
-from numtok.analysis.panels.numbers import beside_panel, size_panel
+from numtok.analysis.panels.numbers import side_by_side_panel, size_panel
 from numtok.analysis.picture import BarMarks, LineMark
 from numtok.errors import StoreError
 from numtok.evaluation.report_files import Evaluation, read
@@ -58,7 +58,7 @@ def test_fields_of_several_experiments_stand_beside_each_other() -> None:
         return Figure(value, None if value is None else value - 1, None, 5)
 
     figures = {"a": {"x": known(1), "y": known(2)}, "b": {"y": known(3), "z": known(None)}}
-    panel = beside_panel(figures, "mae", {"a": 0, "b": 1})
+    panel = side_by_side_panel(figures, "mae", {"a": 0, "b": 1})
     assert panel is not None and panel.y.names == ("x", "y", "z")
     one, other = panel.marks
     assert isinstance(one, BarMarks) and isinstance(other, BarMarks)
@@ -66,7 +66,7 @@ def test_fields_of_several_experiments_stand_beside_each_other() -> None:
     assert (other.low.tolist(), other.high.tolist()) == ([2], [3])  # a missing end is the value
     assert one.places[1] < 1 < other.places[0]
     assert other.picks == ("label:b",)
-    assert beside_panel({"a": {"x": known(None)}}, "mae", {"a": 0}) is None
+    assert side_by_side_panel({"a": {"x": known(None)}}, "mae", {"a": 0}) is None
 
 
 # --- costs ---------------------------------------------------------------------------------------

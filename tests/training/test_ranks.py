@@ -22,7 +22,7 @@ from numtok.models.made_up import ANSWERS, TEXTS
 from numtok.models.objectives.base import OBJECTIVES
 from numtok.models.training_batch import TrainingBatch
 from numtok.seeds import generator
-from numtok.training.launch import Tell, launch
+from numtok.training.launch import Send, launch
 from numtok.training.ranks import ALONE, Ranks, joined
 from numtok.training.trainer import Execution, Recipe, Trainer
 from tests.ending_rank import ends, threads_left
@@ -119,7 +119,7 @@ def in_double(double: bool) -> Iterator[None]:
         torch.set_default_dtype(torch.float32)
 
 
-def grid(tell: Tell, ways: Sequence[How]) -> list[list[Figures]]:
+def grid(send: Send, ways: Sequence[How]) -> list[list[Figures]]:
     torch.set_num_threads(1)
     with joined(CPU) as ranks:
         return [metrics_of_grid(how, ranks) for how in ways]

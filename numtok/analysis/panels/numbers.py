@@ -261,7 +261,7 @@ def lined_up(
     return _below_each_other(marks, tuple(shown), label)
 
 
-def beside_panel(
+def side_by_side_panel(
     figures: Mapping[str, Mapping[str, Figure]], metric: str, colours: Mapping[str, int]
 ) -> Panel | None:
     """Return a panel of a metric per field, with several experiments side by side.

@@ -361,8 +361,8 @@ class FieldStatistics:
         values = numerals.values + 0.0  # -0 is 0
         numbers = _Numbers(values, values.view(np.uint64), index_of[nodes], *numerals.significands)
         columns: tuple[Any, ...] = (texts, spans.offsets, numbers)
-        spare = np.empty(_FULL, np.uint64), np.empty(_FULL, np.int64)
-        _tally(*map(read_only, columns), self._rows + 1, self._tallies, *spare)
+        scratch = np.empty(_FULL, np.uint64), np.empty(_FULL, np.int64)
+        _tally(*map(read_only, columns), self._rows + 1, self._tallies, *scratch)
         self._rows += len(spans.counts)
 
     def move(self, became: NDArray[np.int32]) -> None:

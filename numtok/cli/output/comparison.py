@@ -353,11 +353,12 @@ def comparison_records(comparison: Comparison) -> Iterator[dict[str, Any]]:
     for end in comparison.tokens_to_target:
         row = {"kind": "tokens until", "label": end.label, "metric": end.level}
         yield row | _measured(end.statistics) | {"n": None}
-    for beside in comparison.published.cells if comparison.published is not None else ():
-        if beside.cell is not None and comparison.published is not None:
-            row = {"kind": f"printed in {comparison.published.table}", "label": beside.label}
-            printed = {"figure": float(beside.cell.value), "value": beside.column}
-            yield row | {"metric": beside.metric} | printed
+    if (published := comparison.published) is not None:
+        for pair in published.cells:
+            if pair.cell is not None:
+                row = {"kind": f"printed in {published.table}", "label": pair.label}
+                printed = {"figure": float(pair.cell.value), "value": pair.column}
+                yield row | {"metric": pair.metric} | printed
 
 
 def _measured(statistics: SeedStatistics) -> dict[str, Any]:

@@ -230,11 +230,11 @@ def metric_cells(
         high - low for low, high in map(_ends, values) if low is not None and high is not None
     ]
     half = min(filter(None, widths), default=0.0) / 2
-    beside = [
+    with_widths = [
         _Range(value, value - half, value + half) if isinstance(value, float) else value
         for value in others
     ]
-    rest = [show(cell).alone for cell in beside]
+    rest = [show(cell).alone for cell in with_widths]
     return f"{'1 - ' * complement}{metric}", [*map(show, values)], rest
 
 

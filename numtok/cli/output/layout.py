@@ -181,8 +181,30 @@ def fitted(
     room = limit - first.width - GAP
     if first.width > _LABEL or room < max((column.width for column in rest), default=0):
         labels, room = first.cells, limit
+    groups = _grouped(rest, room)
+    tables = [
+        TableBlock(group if labels else [first, *group], labels=labels)
+        for group in groups[:_MOST_STACKED]
+    ]
+    dropped = [
+        column.heading
+        for group in groups[_MOST_STACKED:]
+        for column in group
+        if not column.interval
+    ]
+    if dropped:
+        note = (
+            f"{len(dropped)} more columns do not fit: {', '.join(dropped)}. "
+            "Use a wider terminal or --format csv."
+        )
+        tables[-1] = replace(tables[-1], note=note)
+    return tables
+
+
+def _grouped(columns: Sequence[TableColumn], room: int) -> list[list[TableColumn]]:
+    """Divide columns into groups that fit into ``room`` characters, if possible."""
     groups: list[list[TableColumn]] = [[]]
-    for column, following in zip(rest, [*rest[1:], None], strict=True):
+    for column, following in zip(columns, [*columns[1:], None], strict=True):
         used = sum(kept.width + GAP for kept in groups[-1])
         needed = column.width
         if following is not None and following.interval:  # an interval stays with its value
@@ -190,22 +212,7 @@ def fitted(
         if groups[-1] and used + needed > room and not column.interval:
             groups.append([])
         groups[-1].append(column)
-    tables = [
-        TableBlock(group if labels else [first, *group], labels=labels)
-        for group in groups[:_MOST_STACKED]
-    ]
-    if dropped := [
-        column.heading
-        for group in groups[_MOST_STACKED:]
-        for column in group
-        if not column.interval
-    ]:
-        note = (
-            f"{len(dropped)} more columns do not fit: {', '.join(dropped)}. "
-            "Use a wider terminal or --format csv."
-        )
-        tables[-1] = replace(tables[-1], note=note)
-    return tables
+    return groups
 
 
 def _folded_widths(columns: Sequence[TableColumn], limit: int) -> list[int]:

@@ -66,21 +66,21 @@ class Live(Drawing):
         return self._progress
 
     def columns(self) -> "list[ProgressColumn]":
-        """Return the columns of a progress line; ``task.fields[told]`` is the text passed to
+        """Return the columns of a progress line; ``task.fields[text]`` is the text passed to
         :meth:`show`."""
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 
-        name, told = TextColumn("{task.description}"), TextColumn("{task.fields[told]}")
-        return [name, BarColumn(bar_width=16), MofNCompleteColumn(), told]
+        name, text = TextColumn("{task.description}"), TextColumn("{task.fields[text]}")
+        return [name, BarColumn(bar_width=16), MofNCompleteColumn(), text]
 
-    def show(self, name: str, done: int, total: int | None, told: str = "") -> None:
+    def show(self, name: str, done: int, total: int | None, text: str = "") -> None:
         """Update the progress line ``name``, or add it. Does nothing if no progress is
         displayed."""
         if self._progress is None:
             return
         if name not in self._tasks:
-            self._tasks[name] = self._progress.add_task(name, total=total, told=told)
-        self._progress.update(self._tasks[name], completed=done, total=total, told=told)
+            self._tasks[name] = self._progress.add_task(name, total=total, text=text)
+        self._progress.update(self._tasks[name], completed=done, total=total, text=text)
 
 
 class Bar(Live):
@@ -91,9 +91,9 @@ class Bar(Live):
         from rich import progress
 
         name, bar = progress.TextColumn("{task.description:10}"), progress.BarColumn(bar_width=16)
-        told, size = progress.TextColumn("{task.fields[told]}"), progress.DownloadColumn()
+        text, size = progress.TextColumn("{task.fields[text]}"), progress.DownloadColumn()
         speed, left = progress.TransferSpeedColumn(), progress.TimeRemainingColumn()
-        return [name, bar, told, size, speed, left]
+        return [name, bar, text, size, speed, left]
 
     def __call__(self, what: str, done: int, total: int, rows: int) -> None:
         self.show(what, done, total or None, f"{rows:,} rows" if rows else "")

@@ -54,7 +54,7 @@ class Watching(Drawing):
         from rich.live import Live
 
         return Live(
-            get_renderable=lambda: self._told(console),
+            get_renderable=lambda: self._shown(console),
             console=console,
             refresh_per_second=2,
             transient=True,
@@ -93,7 +93,7 @@ class Watching(Drawing):
         minutes, seconds = divmod(round(time.monotonic() - self._started), 60)
         return f"{minutes}:{seconds:02d} of about {duration(self._seconds)}"
 
-    def _told(self, console: "Console") -> "RenderableType":
+    def _shown(self, console: "Console") -> "RenderableType":
         from rich.console import Group
         from rich.text import Text
 

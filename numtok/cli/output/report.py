@@ -131,7 +131,7 @@ def published_parts(published: PublishedComparison) -> Iterator[Part]:
         if several and (not index or published.cells[index - 1].label != one.label):
             rows.append((one.label, "", "", ""))
         name = f"  {one.column}" if several else one.column
-        rows.append((name, one.metric, *_beside(one)))
+        rows.append((name, one.metric, *_published_cells(one)))
         if one.cell is not None and one.cell.footnote:
             footnotes.append(f"† {one.column}: {one.cell.footnote}.")
     title = f"next to {published.table}: {published.source}"
@@ -148,7 +148,7 @@ def published_parts(published: PublishedComparison) -> Iterator[Part]:
     yield [*lines, *(f"Doubt: {sentence}" for sentence in published.doubts)]
 
 
-def _beside(pair: ComparedCell) -> tuple[str, str]:
+def _published_cells(pair: ComparedCell) -> tuple[str, str]:
     """Return what was measured, and what was printed."""
     _, (measured,), _ = metric_cells(pair.metric, [pair.measured], score_is_plain=True)
     if pair.invalid or (pair.cell is not None and pair.cell.invalid and pair.invalid is not None):
@@ -382,8 +382,8 @@ def _records(report: Report) -> Iterator[dict[str, Any]]:
     n = {"n": report.numbers}
     if report.labels is not None:
         for pair in report.labels.confusion:
-            told = {"part": "confusion", "value": f"{pair.truth} predicted {pair.predicted}"}
-            yield told | n | {"metric": "rows", "figure": pair.rows}
+            row = {"part": "confusion", "value": f"{pair.truth} predicted {pair.predicted}"}
+            yield row | n | {"metric": "rows", "figure": pair.rows}
         return
     for what, one_share in (("invalid", report.invalid), ("off-grammar", report.off_grammar)):
         yield {"part": "all", "metric": what, "figure": one_share} | n

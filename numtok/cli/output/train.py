@@ -74,7 +74,7 @@ class TrainingBar(Live):
     def columns(self) -> "list[ProgressColumn]":
         from rich.progress import TextColumn
 
-        return [TextColumn("{task.fields[told]}")]
+        return [TextColumn("{task.fields[text]}")]
 
     def __call__(self, update: TrainingProgress | FitProgress) -> None:
         if isinstance(update, FitProgress):

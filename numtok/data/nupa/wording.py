@@ -74,7 +74,7 @@ class Wording(NamedTuple):
 
     before: str
     between: str
-    behind: str
+    after: str
 
 
 class Read(NamedTuple):
@@ -90,7 +90,7 @@ def wording(key: Key, prompt: str) -> Wording:
     >>> from numtok.data.nupa.keys import KEYS
     >>> wording(KEYS["truediv_Fraction_Fraction_Fraction"], "short")
     Wording(before='Divide two numbers and return the result as a fraction. (', \
-between=') / (', behind=')')
+between=') / (', after=')')
     """
     task = key.task.removesuffix("_easy").removesuffix("_hard")
     instruction, between = _TASKS[task]
@@ -110,7 +110,7 @@ def _pattern(key: Key) -> "re.Pattern[str]":
     if question.between:
         operands.append(FORMS[INTEGER if key.second == "int" else key.second])
     parts = re.escape(question.between).join(f"({operand})" for operand in operands)
-    return re.compile(re.escape(question.before) + parts + re.escape(question.behind + EQUALS))
+    return re.compile(re.escape(question.before) + parts + re.escape(question.after + EQUALS))
 
 
 def read(key: Key, text: str) -> Read:
@@ -163,7 +163,7 @@ def row(wording: Wording, operands: tuple[str, ...], answer: str) -> WordedRow:
         text += wording.between if index else ""
         spans.append((len(text), len(text) + len(operand)))
         text += operand
-    text += wording.behind + EQUALS
+    text += wording.after + EQUALS
     return WordedRow(text + answer, spans, numbers_in(answer, len(text)))
 
 

@@ -248,10 +248,12 @@ def read_table_of(artifact: Artifact) -> Table:
     return table
 
 
-def learnt_rows(table: Table, fold: int, most: int | None, seed: int) -> NDArray[np.int64]:
+def learnt_rows(
+    table: Table, fold: int, most: int | None = None, seed: int = 0
+) -> NDArray[np.int64]:
     """Return the indices of the train rows of a fold, in increasing order (int64[k]).
 
-    If there are more than ``most`` train rows, a random sample of ``most`` rows, drawn with
+    If ``most`` is given and there are more train rows, a random sample of ``most`` rows, drawn with
     ``seed``, is returned. Raises UsageError if the fold is unknown.
     """
     rows = table.split(TRAIN, fold)

@@ -162,7 +162,7 @@ class DecoderDistribution(SampledPredictive):
         The outermost 0.4% of the probability on each side is ignored, so that an extreme value with
         a probability of one in a thousand does not dominate the mean.
         """
-        points = self._stand_ins
+        points = self._even_quantiles
         return np.asarray((points / points.shape[1]).sum(axis=1))
 
     def mode(self) -> Floats:
@@ -176,7 +176,7 @@ class DecoderDistribution(SampledPredictive):
 
     def crps(self, values: Floats) -> Floats:
         """Return float64[n]: the CRPS, approximated with 128 quantiles at evenly spaced levels."""
-        points = self._stand_ins
+        points = self._even_quantiles
         count = points.shape[1]  # divide first: sums of large values could overflow
         away = (np.abs(points - values[:, None]) / count).sum(axis=1)
         ranks = (2 * np.arange(count) - count + 1) / count
@@ -223,7 +223,7 @@ class DecoderDistribution(SampledPredictive):
     # --- internals --------------------------------------------------------------------------------
 
     @cached_property
-    def _stand_ins(self) -> Floats:
+    def _even_quantiles(self) -> Floats:
         """float64[n, 128]: quantiles at the middles of 128 equal parts of the probability."""
         return self.quantiles(_LEVELS.tolist())
 
@@ -328,24 +328,24 @@ class _Followed:
     def _rank(self) -> NDArray[np.int64]:
         return self._at(self.rank_NKV)
 
-    def _beside(self, larger: bool, within: Floats) -> Floats:
+    def _log_further(self, larger: bool, within: Floats) -> Floats:
         """Return float64[n, K + 1]: given the tokens before each position, the log-probability of
         smaller (or larger) numbers; last, that of the fraction ``within`` of its own cell."""
         own_NK1 = self._rank[:, :, None]
-        beside_NKV = self.rank_NKV > own_NK1 if larger else self.rank_NKV < own_NK1
-        there_NK = _log_sum(self.log_p_NKV, beside_NKV)
-        logs = np.empty((len(there_NK), there_NK.shape[1] + 1))
+        further_NKV = self.rank_NKV > own_NK1 if larger else self.rank_NKV < own_NK1
+        log_further_NK = _log_sum(self.log_p_NKV, further_NKV)
+        logs = np.empty((len(log_further_NK), log_further_NK.shape[1] + 1))
         with np.errstate(divide="ignore"):
             logs[:, -1] = np.log(within)
-        for index in reversed(range(there_NK.shape[1])):
+        for index in reversed(range(log_further_NK.shape[1])):
             logs[:, index] = np.logaddexp(
-                there_NK[:, index], self._chosen[:, index] + logs[:, index + 1]
+                log_further_NK[:, index], self._chosen[:, index] + logs[:, index + 1]
             )
         return logs
 
     def up_to(self, within: Floats) -> Floats:
         """Return float64[n]: P(X <= the given fraction of its cell)."""
-        return np.exp(self._beside(False, within)[:, 0])
+        return np.exp(self._log_further(False, within)[:, 0])
 
     def log_between(
         self, other: "_Followed", start: "_Placed", end: "_Placed", apart: Floats
@@ -367,8 +367,8 @@ class _Followed:
         low, high = self._rank[rows, at], other._rank[rows, at]
         inside = (rank_NV > low[:, None]) & (rank_NV < high[:, None])
         between = _log_sum(self.log_p_NKV[rows, at], inside)
-        above = self._chosen[rows, at] + self._beside(True, start.above)[rows, at + 1]
-        below = other._chosen[rows, at] + other._beside(False, end.below)[rows, at + 1]
+        above = self._chosen[rows, at] + self._log_further(True, start.above)[rows, at + 1]
+        below = other._chosen[rows, at] + other._log_further(False, end.below)[rows, at + 1]
         parted = np.logaddexp(np.logaddexp(between, above), below)
         share = end.below - start.below
         # For close values the difference has no significant digits.

@@ -68,7 +68,7 @@ class IndependentDigits(Predictive):
     @cached_property
     def _centre(self) -> tuple[Floats, Floats]:
         """float64[n] each: the probability of zero, and of all other numbers."""
-        return self._tree.mass(self._zero), self._tree.behind(self._zero)
+        return self._tree.mass(self._zero), self._tree.after(self._zero)
 
     def _cells(self, sizes: Floats) -> tuple[Symbols, Floats]:
         """Return the digits [n, K] of the cells of sizes [n], and the fraction of the cell below
@@ -108,7 +108,7 @@ class IndependentDigits(Predictive):
     def cdf(self, values: Floats) -> Floats:
         points, half = np.nan_to_num(values), self._unit / 2
         digits, into = self._cells(np.abs(points))
-        further = self._tree.behind(digits) + self._tree.mass(digits) * (1 - into)
+        further = self._tree.after(digits) + self._tree.mass(digits) * (1 - into)
         own, _ = self._sides(points < 0)
         outer = np.where(points < 0, own * further, 1 - own * further)
         zero, nonzero = self._centre

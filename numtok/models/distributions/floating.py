@@ -152,7 +152,7 @@ class FloatingPlaces(Predictive):
         finite = np.isfinite(values)
         log_p = np.where(finite, log_p - np.log(self.resolution(sizes)), log_p)
         with np.errstate(divide="ignore"):
-            nothing = np.log(self._tree.behind(self._last)) + self.log_others
+            nothing = np.log(self._tree.after(self._last)) + self.log_others
         return np.where(np.isnan(values), nothing, log_p)
 
     def log_interval(self, low: Floats, high: Floats) -> Floats:
@@ -264,9 +264,9 @@ class FloatingPlaces(Predictive):
         exponent = places[:, : self.exponents] @ base ** np.arange(self.exponents)[::-1]
         finite = exponent < masses.shape[1]
         exponent = np.where(finite, exponent, 0)
-        behind = places[:, self.exponents :]
-        at = (behind * float(base) ** -np.arange(1, behind.shape[1] + 1)).sum(axis=1)
-        here = self._stretched(self._significand.areas(behind, np.zeros(len(values))), at)
+        digits = places[:, self.exponents :]
+        at = (digits * float(base) ** -np.arange(1, digits.shape[1] + 1)).sum(axis=1)
+        here = self._stretched(self._significand.areas(digits, np.zeros(len(values))), at)
         every = self._stretched(self._significand.whole(), np.zeros(len(values)))
         at = np.maximum(at - self.skipped, 0.0) / (1 - self.skipped)
         below, above = sums_before(masses), sums_before(masses[:, ::-1])[:, ::-1]

@@ -85,7 +85,7 @@ class PrefixTree:
         symbols [n, K]."""
         return np.asarray((self._prefixes(symbols)[:, :-1] * self._at(self._below, symbols)).sum(1))
 
-    def behind(self, symbols: Symbols) -> Floats:
+    def after(self, symbols: Symbols) -> Floats:
         """Return float64[n]: the probability of all numbers larger than the number with the given
         symbols [n, K]."""
         return np.asarray((self._prefixes(symbols)[:, :-1] * self._at(self._above, symbols)).sum(1))

@@ -148,18 +148,18 @@ class NumberTermModule(nn.Module):
         whitespace begins a run. A label without a value has position 0 and run -1.
         """
         digit, index = self.valued(labels), np.arange(len(labels))
-        goes_on = np.append(False, np.diff(where) == 1)[: len(labels)]
-        after_digit = goes_on & np.append(False, digit[:-1])[: len(labels)]
+        is_adjacent = np.append(False, np.diff(where) == 1)[: len(labels)]
+        after_digit = is_adjacent & np.append(False, digit[:-1])[: len(labels)]
         starts = digit & (~after_digit | self._begins[labels])
-        behind_point = goes_on & np.append(False, self._is_point[labels[:-1]])[: len(labels)]
-        behind_point &= ~self._begins[labels]
+        after_point = is_adjacent & np.append(False, self._is_point[labels[:-1]])[: len(labels)]
+        after_point &= ~self._begins[labels]
         run = np.cumsum(starts) - 1
         first = np.flatnonzero(starts)
         if not len(first):
             return np.tile(np.array([0, -1]), (len(labels), 1))
         within = index - first[run]
         lengths = np.bincount(run[digit], minlength=len(first))
-        digit_position = np.where(behind_point[first][run], -within, lengths[run] - within)
+        digit_position = np.where(after_point[first][run], -within, lengths[run] - within)
         return np.stack([np.where(digit, digit_position, 0), np.where(digit, run, -1)], axis=1)
 
     def forward(

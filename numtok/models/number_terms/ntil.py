@@ -53,18 +53,19 @@ class Ntil(NumberTerm):
         zeros_R = digits.truth_N.new_zeros(len(runs_N) + 1)
         places_N = digits.places_N.to(zeros_R.dtype)
         last_R = zeros_R.scatter_reduce(0, runs_N, places_N, "amin", include_self=False)
-        behind_N = places_N - last_R[runs_N]
-        digits_N = (digits.p_NT * digits.apart_NT.abs()).sum(dim=1) * self.base**behind_N
+        power_N = places_N - last_R[runs_N]
+        digits_N = (digits.p_NT * digits.apart_NT.abs()).sum(dim=1) * self.base**power_N
 
         soft_NT = (digits.logits_NT * _SHARPNESS).softmax(dim=1)
         best_N1 = soft_NT.argmax(dim=1, keepdim=True)
         hard_NT = torch.zeros_like(soft_NT).scatter(1, best_N1, 1.0)
         best_N = ((hard_NT + soft_NT - soft_NT.detach()) * digits.values_T).sum(dim=1)
         base = (digits.values_T[-1] + 1).log()
-        unit_N = (behind_N * base).minimum(_LARGEST - base).exp()
-        told_R = zeros_R.scatter_add(0, runs_N, best_N * unit_N)
+        unit_N = (power_N * base).minimum(_LARGEST - base).exp()
+        predicted_R = zeros_R.scatter_add(0, runs_N, best_N * unit_N)
         true_R = zeros_R.scatter_add(0, runs_N, digits.truth_N * unit_N)
-        more_R, less_R = torch.maximum(told_R, true_R) + 1, torch.minimum(told_R, true_R) + 1
-        numbers_R = self.relative * (told_R - true_R).abs() / more_R
+        more_R = torch.maximum(predicted_R, true_R) + 1
+        less_R = torch.minimum(predicted_R, true_R) + 1
+        numbers_R = self.relative * (predicted_R - true_R).abs() / more_R
         numbers_R = numbers_R + self.magnitude * (more_R / less_R).log()
         return digits_N + numbers_R[runs_N]

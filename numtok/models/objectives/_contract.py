@@ -146,9 +146,9 @@ def check_sight(objective: Objective, seed: int) -> None:
             visible = example.tokens.reshape(-1)[example.where]
             hidden = bool((visible == MASK).all())
             require(objective, "sight", hidden, f"{scheme}: got {visible.tolist()}, expected masks")
-            beside = example.values.reshape(-1)[example.where]
+            values = example.values.reshape(-1)[example.where]
             require(
-                objective, "sight", (beside == 1).all(), f"{scheme}: got visible values of masks"
+                objective, "sight", (values == 1).all(), f"{scheme}: got visible values of masks"
             )
 
 

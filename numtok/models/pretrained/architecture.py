@@ -38,7 +38,7 @@ _BOOKKEEPING = frozenset(
 _LAYERS = 1024  # maximum; each layer takes time to build, even without memory
 #: Modules next to the states: they read, for example, the first state, and do not affect the
 #: others.
-_BESIDE = ("pooler", "pooling_layer")
+_REMOVED = ("pooler", "pooling_layer")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +130,7 @@ def build(architecture: str) -> "PreTrainedModel":
     config.vocab_size = 1 + max(0, getattr(config, "pad_token_id", None) or 0)
     model = _model(config)
     model.set_input_embeddings(nn.Identity())
-    for name in _BESIDE:
+    for name in _REMOVED:
         if isinstance(getattr(model, name, None), nn.Module):
             setattr(model, name, None)
     return model
@@ -167,9 +167,9 @@ def whole(
     return cast("PreTrainedModel", model.eval())
 
 
-def is_beside(name: str) -> bool:
+def is_removed(name: str) -> bool:
     """Return whether a weight belongs to a module that :func:`build` removes, such as a pooler."""
-    return name.partition(".")[0] in _BESIDE
+    return name.partition(".")[0] in _REMOVED
 
 
 def blocks(model: nn.Module, layers: int) -> list[nn.Module]:

@@ -18,7 +18,7 @@ from torch import nn
 from numtok import documents, files
 from numtok.encoding.model_folder import PREFIX, TOKENIZER, model_folder
 from numtok.errors import UsageError
-from numtok.models.pretrained.architecture import canonical, config_of, facts, is_beside, quiet
+from numtok.models.pretrained.architecture import canonical, config_of, facts, is_removed, quiet
 from numtok.models.trunks.base import PretrainedWeights
 
 CONFIG = "config.json"
@@ -165,7 +165,7 @@ class PretrainedFolder:
         names = {id(tensor): name for name, tensor in whole.named_parameters()}
         trunk = {name: tensor for name, tensor in base.named_parameters() if tensor is not table}
         lost = [name for name, tensor in trunk.items() if names[id(tensor)] in missing]
-        if lost := [name for name in lost if not is_beside(name)]:
+        if lost := [name for name in lost if not is_removed(name)]:
             raise UsageError(
                 f"{self.shown}: the weights lack {len(lost)} tensors, the first {lost[0]!r}; they "
                 f"do not match {CONFIG}"
@@ -177,7 +177,7 @@ class PretrainedFolder:
             own = None
         vectors = words(torch.arange(len(table))) if scaled else table
         return PretrainedWeights(
-            {name: tensor.detach() for name, tensor in trunk.items() if not is_beside(name)},
+            {name: tensor.detach() for name, tensor in trunk.items() if not is_removed(name)},
             vectors.detach(),
             None if own is None else own.detach(),
         )

@@ -28,8 +28,8 @@ from numtok.models.pretrained.architecture import (
     config_of,
     context_of,
     first_run,
-    is_beside,
     is_causal,
+    is_removed,
     quiet,
 )
 from numtok.models.pretrained.folder import PretrainedFolder
@@ -166,7 +166,7 @@ class FrozenSource:
                 )
         except Exception as error:  # many types, depending on what is wrong with a file
             raise self._unreadable("weights", error) from None
-        if lost := sorted(name for name in loading["missing_keys"] if not is_beside(name)):
+        if lost := sorted(name for name in loading["missing_keys"] if not is_removed(name)):
             raise UsageError(
                 f"{self.folder.shown}: the weights lack {len(lost)} tensors, the first "
                 f"{lost[0]!r}; they do not match config.json. Save the whole model"

@@ -38,7 +38,7 @@ def enter_table(config: Config, store: Store, progress: Progress) -> Entered:
             f"{artifact.ref} has the splits {', '.join(splits)}, but a race needs {TRAIN} and "
             "test. Make the table with both"
         )
-    train = learnt_rows(rows_of, 0, None, 0)
+    train = learnt_rows(rows_of, 0)
     named = filter(splits.__contains__, dict.fromkeys([TRAIN, VALIDATION, test]))
     values = {name: rows_of.target[rows_of.split(name)] for name in named}
     check_varies(artifact.ref, file.target, values)

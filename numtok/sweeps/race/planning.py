@@ -44,7 +44,7 @@ from numtok.sweeps.race.plan import (
     shortened,
 )
 from numtok.sweeps.race.skill import medians
-from numtok.sweeps.runs import Run, RunUnit, Side, with_threads
+from numtok.sweeps.runs import Run, RunUnit, Side, quiet_store, with_threads
 from numtok.training.device import device_of
 from numtok.training.trained_table import FittingRecipe
 
@@ -403,10 +403,9 @@ class PaceUnit:
         """Return the seconds per step (or epoch) of these settings, or the error that they
         raise.
         """
-        store = Store(self.root, lambda note: None, any_name=True)
         try:
             with with_threads(self.threads):
-                return train.pace(settings, store, self.limit)
+                return train.pace(settings, quiet_store(self.root), self.limit)
         except UsageError as error:
             return error
 

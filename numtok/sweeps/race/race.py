@@ -31,7 +31,7 @@ from numtok.sweeps.race.planning import Planning, shape_of, time_of
 from numtok.sweeps.race.reasons import close_calls, notes_on_fields, reasons_of
 from numtok.sweeps.race.rounds import RoundResult, Rounds
 from numtok.sweeps.race.words import FieldSummary
-from numtok.sweeps.runs import Side, race_side
+from numtok.sweeps.runs import Side, quiet_store, race_side
 
 
 class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,8 +123,15 @@ def run(
         introduce(known)
         if config.dry_run:
             return known
-        quiet = Store(store.root, lambda note: None, any_name=True)
-        return _raced(known, config, side, quiet, entered=entered, progress=progress, began=started)
+        return _raced(
+            known,
+            config,
+            side,
+            quiet_store(store.root),
+            entered=entered,
+            progress=progress,
+            began=started,
+        )
 
 
 def _raced(

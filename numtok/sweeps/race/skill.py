@@ -44,7 +44,7 @@ def medians(data: Artifact) -> dict[str, float]:
     """
     if data.kind == TABLE:
         table = read_table_of(data)
-        median = float(np.median(table.target[learnt_rows(table, 0, None, 0)]))
+        median = float(np.median(table.target[learnt_rows(table, 0)]))
         return {"": median, table.file.target: median}
     return target_medians(read_split(data, TRAIN))
 

@@ -603,4 +603,4 @@ def test_masked_models_and_models_of_labels_may_see_values() -> None:
         model(SCHEME, "mlm", embedder="numvalue"),
         model(SCHEME, "classify,causal=yes", embedder="numvalue", classes=["a", "b"]),
     ):
-        assert (of.ahead is not None, of.stands_in, of.own) == (True, False, None)
+        assert (of.ahead is not None, of.replaces_numbers, of.own) == (True, False, None)

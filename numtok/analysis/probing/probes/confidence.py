@@ -139,7 +139,7 @@ class ConfidenceProbe(ProbeKind):
         notes = []
         if len(x) < self.points:
             notes.append(f"x is rounded to {decimals} decimals: {len(x)} distinct values.")
-        if reader.tells_length:
+        if reader.reveals_length:
             notes.append("The number of masks reveals the length of each answer to the model.")
         best = int(np.argmax(y))
         summary = Confidence(
@@ -220,7 +220,7 @@ class _ConfidenceReader:
         return f"log-{quantity} of the {event} (nats)"
 
     @property
-    def tells_length(self) -> bool:
+    def reveals_length(self) -> bool:
         masks = self.label is None and not self.loaded.model.objective.causal
         return masks and self.loaded.codec.scheme.tokens_per_number is None
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numtok.analysis.panels.calibration import coverage_panel
 from numtok.analysis.panels.costs import COSTS, CostPoint, cost_panel, pareto_front
 from numtok.analysis.panels.learning import Over, learning_curves, learning_panel
-from numtok.analysis.panels.numbers import SizePanel, beside_panel
+from numtok.analysis.panels.numbers import SizePanel, side_by_side_panel
 from numtok.analysis.picture import Panel
 from numtok.cli.output.pages.compared import Compared
 from numtok.cli.output.pages.page import PageChart, Section
@@ -123,14 +123,14 @@ def error_charts(compared: Compared, metric: str) -> Iterator[PageChart]:
 
 def _by_field(compared: Compared, metric: str) -> Iterator[PageChart]:
     """Draw a metric of each field, if there are several."""
-    told, figures = "", {}
+    note, figures = "", {}
     for label, one in compared.firsts.items():
         fields = one.report.fields or one.report.by_target
         found = {field: every[metric] for field, every in fields.items() if metric in every}
         if len(found) > 1:
-            figures[label], told = largest_fields(found)
-    if (panel := beside_panel(figures, metric, compared.colours)) is not None:
-        text = f"{metric} of each field with its 95% bootstrap interval.{told}"
+            figures[label], note = largest_fields(found)
+    if (panel := side_by_side_panel(figures, metric, compared.colours)) is not None:
+        text = f"{metric} of each field with its 95% bootstrap interval.{note}"
         height = 64 + len(panel.y.names) * max(26, _ASIDE * len(figures))
         yield PageChart(
             name=f"{compared.name}-fields",

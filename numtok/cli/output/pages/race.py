@@ -33,13 +33,13 @@ _LAST_COSTS = ("train_seconds", "eval_seconds")
 def race_page(result: RaceResult, resolve: Resolve) -> Page:
     """Return the HTML page of a race. The page for a dry run only shows what is known before
     training."""
-    told = ", ".join(result.data)
+    inputs = ", ".join(result.data)
     count = counted(len(result.entered), "candidate")
     board = result.leaderboard
     if board is None:
         return Page(
             kicker="numtok race",
-            title=f"{count} for {told}",
+            title=f"{count} for {inputs}",
             lead="Who would race, and who would not and why. Nothing was trained for this.",
             headlines=[],
             sections=list(_before(result)),
@@ -52,9 +52,9 @@ def race_page(result: RaceResult, resolve: Resolve) -> Page:
     colours = _colours(result, board)
     return Page(
         kicker="numtok race",
-        title=f"{board.winner}, chosen from {raced} for {told}"
+        title=f"{board.winner}, chosen from {raced} for {inputs}"
         if board.beats_median
-        else f"No model beats the median for {told}",
+        else f"No model beats the median for {inputs}",
         lead=" ".join(result.reasons),
         following=("To predict new rows:", predicts),
         headlines=list(_headlines(board, result.accuracy)),

@@ -164,13 +164,13 @@ def _fields(report: Report) -> Iterator[PageChart]:
     for place, (name, values) in enumerate([*parts, *_groups(report)]):
         there = dict.fromkeys(metric for found in values.values() for metric in found)
         metric = next((one for one in (*_BY_PART, *report.metrics) if one in there), None)
-        figures, told = largest_fields(
+        figures, note = largest_fields(
             {value: found[metric] for value, found in values.items() if metric in found}
         )
         kind = "field" if name in ("field", "target") else f"{GROUP}{name}"
         if metric and (panel := lined_up(figures, metric, kind)):
             better = METRICS.build(metric).better
-            text = f"{metric} for each value of {name}; {better} is better.{told}"
+            text = f"{metric} for each value of {name}; {better} is better.{note}"
             yield PageChart(name=f"part-{place}", heading=f"By {name}", text=text, panel=panel)
 
 
