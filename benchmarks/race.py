@@ -35,11 +35,11 @@ from numtok.reports import Figure
 from numtok.settings.race import Config
 from numtok.stages import fetch, gen
 from numtok.store.store import Store
+from numtok.sweeps.parallel import race_parallelism
 from numtok.sweeps.race.leaderboard import Leaderboard
 from numtok.sweeps.race.plan import Plan, RaceProgress, Round
 from numtok.sweeps.race.race import RaceResult, run
 from numtok.sweeps.race.rounds import Rounds
-from numtok.sweeps.runs import race_side
 
 SEEDS, TIMES = 3, 5
 MOST_STEPS = 100_000
@@ -74,9 +74,9 @@ def exhaustive(config: Config, raced: RaceResult, store: Store) -> Leaderboard:
     plan = raced.planned
     assert plan is not None
     count, several = len(plan.candidates), plan.tried > 1
-    side = race_side(config, ())._replace(threads=plan.threads)
+    parallel = race_parallelism(config, ())._replace(threads=plan.threads)
     runs = count * (SEEDS + plan.tried * several)
-    seconds = TIMES * config.seconds * side.jobs / runs
+    seconds = TIMES * config.seconds * parallel.jobs / runs
     steps = [min(MOST_STEPS, max(1, int(seconds / one.pace))) for one in plan.candidates]
     every = Round(count, seconds, steps)
     whole: Plan = msgspec.structs.replace(plan, rounds=[every] * several, last=every, seeds=SEEDS)
@@ -88,7 +88,7 @@ def exhaustive(config: Config, raced: RaceResult, store: Store) -> Leaderboard:
         data=artifacts,
         baselines=rivals(next(iter(artifacts.values())), plan.test, plan.rows[1]),
         store=quiet,
-        side=side,
+        parallel=parallel,
         progress=told,
     )
     return rounds.run().test

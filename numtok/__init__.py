@@ -33,7 +33,8 @@ kernel_numba.py    compilation of a kernel with numba, to object code that runs 
 kernel_files.py    files of compiled kernels
 kernel_types.py    types of the arguments and results of kernels
 machine.py         CPU cores and memory that this process may use
-names.py           valid artifact names, and lists of names in one string
+names.py           valid artifact names, lists of names in one string, and nouns with counts
+plugin_checks.py   contract suites of plugins, run by check and on first use
 plugins.py         plugin folders, and the attribution of errors to plugins
 part_class.py      checks on the declarations in a registered class
 registry.py        registries: lookup by file name, and spec strings with settings

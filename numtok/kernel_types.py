@@ -52,7 +52,7 @@ class PairType:
 class ArrayType:
     """A contiguous array. A kernel that only reads it accepts read-only arrays."""
 
-    dtype: "np.dtype[Any]"
+    dtype: np.dtype[Any]
     axes: int
     readonly: bool
 
@@ -135,13 +135,13 @@ def pair(of: ScalarType) -> PairType:
     return PairType(of)
 
 
-def reads(item: "ScalarType | np.dtype[Any]") -> ArrayType:
+def reads(item: ScalarType | np.dtype[Any]) -> ArrayType:
     """Return the type of a contiguous array that a kernel only reads, such as a read-only Arrow
     buffer."""
     return ArrayType(_dtype(item), 1, readonly=True)
 
 
-def writes(item: "ScalarType | np.dtype[Any]", axes: int = 1) -> ArrayType:
+def writes(item: ScalarType | np.dtype[Any], axes: int = 1) -> ArrayType:
     """Return the type of a contiguous array with ``axes`` axes to which a kernel writes."""
     return ArrayType(_dtype(item), axes, readonly=False)
 
@@ -152,7 +152,7 @@ def struct(kind: type[tuple[Any, ...]], **fields: KernelType) -> StructType:
     return StructType(kind, tuple(kind(**fields)))
 
 
-def _dtype(item: "ScalarType | np.dtype[Any]") -> "np.dtype[Any]":
+def _dtype(item: ScalarType | np.dtype[Any]) -> np.dtype[Any]:
     if isinstance(item, ScalarType):
         return np.dtype("bool" if item.name == "boolean" else item.name)
     return item

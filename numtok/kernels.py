@@ -151,7 +151,7 @@ class Intrinsic(Compilable):
         return type_of_intrinsic(self.function)
 
 
-def kernel(signature: "Signature | Sequence[Signature]") -> Callable[[Callable[..., Any]], Kernel]:
+def kernel(signature: Signature | Sequence[Signature]) -> Callable[[Callable[..., Any]], Kernel]:
     """Return a decorator that declares a compiled function, for one signature or several."""
     several = [signature] if isinstance(signature, Signature) else signature
     return lambda function: Kernel(function, several)

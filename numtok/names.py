@@ -1,4 +1,5 @@
-"""Valid names for artifacts and units of work, and lists of names written as one string."""
+"""Valid names for artifacts and units of work, lists of names written as one string, and nouns with
+their counts."""
 
 import csv
 import io
@@ -23,3 +24,12 @@ def split_names(text: str) -> tuple[str, ...]:
     (('a', 'b, c'), 'a,"b, c"')
     """
     return tuple(next(csv.reader([text]))) if text else ()
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> counted(1, "file"), counted(1200, "file")
+    ('1 file', '1,200 files')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from numtok import contracts
+from numtok import plugin_checks
 from numtok import plugins as folders_of_plugins
 
 _COMMON = settings(
@@ -82,7 +82,7 @@ def plugins(tmp_path: Path) -> Iterator[Path]:
     yield folder
     sys.path[:] = path
     folders_of_plugins.on_use = None
-    contracts._known.clear()
+    plugin_checks._known.clear()
     added = [str(one) for one in folders_of_plugins._folders if one not in folders]
     folders_of_plugins._folders[:] = folders
     for name, module in list(sys.modules.items()) if added else ():

@@ -9,7 +9,8 @@ from numtok.cli.output.pages.profile import profile_page
 from numtok.cli.output.pages.race import race_page
 from numtok.cli.output.pages.report import report_page
 from numtok.cli.output.pages.sweep import sweep_page
-from numtok.evaluation.report_files import TARGET, ReportPredictions, read
+from numtok.evaluation.prediction_table import TARGET
+from numtok.evaluation.report_files import ReportPredictions, read
 from numtok.evaluation.rivals import Rivals
 from numtok.stages import compare, profile
 from numtok.store.store import Store

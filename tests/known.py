@@ -2,7 +2,7 @@
 
 import pytest
 
-from numtok.contracts import registry_of
+from numtok.plugin_checks import registry_of
 
 
 def known(kind: str) -> str:

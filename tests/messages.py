@@ -21,7 +21,7 @@ from typing import Any, final
 
 import pytest
 
-from numtok.contracts import kinds
+from numtok.plugin_checks import kinds
 from numtok.plugins import registries
 
 ROOT = Path(__file__).resolve().parents[1]

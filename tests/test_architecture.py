@@ -32,7 +32,7 @@ GROUND = (
         "machine",
         "names",
     ),
-    *("part_class", "plugins", "registry", "reports"),
+    *("part_class", "plugin_checks", "plugins", "registry", "reports"),
     *("row", "seeds", "setting_names", "setting_values", "stored_json", "version"),
 )
 #: Lowest first. Modules import from lower layers; those of the lowest layer also from each other.

@@ -15,7 +15,7 @@ from torch import nn
 
 from numtok.analysis.figures.curve import Curve
 from numtok.analysis.probing.probes.examples import SamplesProbe
-from numtok.contracts import kinds, registry_of, results
+from numtok.contracts import results
 from numtok.data.sources.era5 import Era5
 from numtok.data.sources.numeracy600k import Numeracy600k
 from numtok.data.sources.uci import Uci
@@ -38,6 +38,7 @@ from numtok.models.objectives.numvalue import NumValueObjective
 from numtok.models.places.abacus import Abacus
 from numtok.models.trunks.mlp import Mlp
 from numtok.models.trunks.transformer import TransformerTrunk
+from numtok.plugin_checks import kinds, registry_of
 from tests.cases import case
 from tests.fakemodels import one_thread
 

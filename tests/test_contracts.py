@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from numtok.contracts import SUITE, check_spec, kinds, registry_of
+from numtok.contracts import SUITE
 from numtok.data.tasks.base import TASKS
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.heads.base import HEADS
+from numtok.plugin_checks import check_spec, kinds, registry_of
 from numtok.plugins import registries
 from numtok.registry import Registry, registry_in
 from tests.fakemodels import one_thread

@@ -18,8 +18,8 @@ import pytest
 
 from docs.site.console import blocks
 from numtok import cli, settings, stages
-from numtok.contracts import check_spec, kinds
 from numtok.data.tasks.base import TASKS, TaskSplit
+from numtok.plugin_checks import check_spec, kinds
 from numtok.plugins import ENCODINGS, add_plugin_folders, is_plugin, registries
 from numtok.registry import Registry, settings_of
 from tests.imports import ROOT, Source, edges, tree

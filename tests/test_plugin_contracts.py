@@ -13,7 +13,7 @@ from typing import NoReturn
 import pytest
 import torch
 
-from numtok import contracts
+from numtok import contracts, plugin_checks
 from numtok import plugins as plugins_module
 from numtok.encoding.normalizers.base import NORMALIZERS
 from numtok.errors import UsageError
@@ -219,7 +219,7 @@ def test_a_plugin_that_cannot_be_checked_is_used_with_a_note(
     def refuse(kind: str, spec: str) -> NoReturn:
         raise UsageError("a package is missing")
 
-    monkeypatch.setattr(contracts, "check_spec", refuse)
+    monkeypatch.setattr(plugin_checks, "check_spec", refuse)
     file = write(folder, "head", HEAD + "# never checked before\n")
     ran = numtok(*TRAIN, "--head", "mine")
     assert ran.code == 0
@@ -251,9 +251,9 @@ def checked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
         specs.append(spec)
         return contracts_check(kind, spec)
 
-    contracts_check = contracts.check_spec
-    monkeypatch.setattr(contracts, "check_spec", check_spec)
-    monkeypatch.setattr(plugins_module, "on_use", partial(contracts.check_plugin, print))
+    contracts_check = plugin_checks.check_spec
+    monkeypatch.setattr(plugin_checks, "check_spec", check_spec)
+    monkeypatch.setattr(plugins_module, "on_use", partial(plugin_checks.check_plugin, print))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return specs
 
@@ -267,12 +267,12 @@ def test_a_plugin_is_checked_again_only_after_a_change(plugins: Path, checked: l
     for _ in range(2):
         HEADS.build("mine")
     assert checked == ["mine"]
-    contracts._known.clear()  # as in another process
+    plugin_checks._known.clear()  # as in another process
     HEADS.build("mine")
     assert checked == ["mine"]
     for changed in (plugins / "shared.py", file):
         changed.write_text(changed.read_text() + "# another line\n")
-        contracts._known.clear()
+        plugin_checks._known.clear()
         HEADS.build("mine")
     assert checked == ["mine"] * 3
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from numtok.contracts import kinds
+from numtok.plugin_checks import kinds
 from numtok.plugins import registries
 from tests.fakemodels import one_thread
 from tests.shell import Ran, Shell

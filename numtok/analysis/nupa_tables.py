@@ -141,7 +141,7 @@ def tables(scored: Scored) -> Tables:
     )
 
 
-def _part(name: str, scored: Scored, rows: "Bools | Ints") -> AnswerGroup:
+def _part(name: str, scored: Scored, rows: Bools | Ints) -> AnswerGroup:
     scores = scored.scores[rows]
     return AnswerGroup(
         name, len(scores), dict(zip(MEASURES, scores.mean(axis=0).tolist(), strict=True))

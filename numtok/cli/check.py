@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from numtok.cli.output.printing import Format, counted, print_table
+from numtok.cli.output.printing import Format, print_table
 from numtok.errors import NegativeVerdict
+from numtok.names import counted
 
 
 def command(
@@ -26,7 +27,7 @@ def command(
 
     Example: numtok check head mdn:5
     """
-    from numtok.contracts import check_spec
+    from numtok.plugin_checks import check_spec
 
     found = [(spec, result) for spec in names for result in check_spec(kind, spec)]
     rows = [

@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 
 from numtok.cli._shared import open_store
-from numtok.cli.output.printing import Format, Size, counted, print_table
+from numtok.cli.output.printing import Format, Size, print_table
+from numtok.names import counted
 
 
 def command(

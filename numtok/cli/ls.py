@@ -10,7 +10,8 @@ import typer
 
 from numtok.cli._shared import open_store
 from numtok.cli.output.figures import age
-from numtok.cli.output.printing import Format, Size, counted, print_table
+from numtok.cli.output.printing import Format, Size, print_table
+from numtok.names import counted
 
 if TYPE_CHECKING:
     from numtok.store.artifact import Artifact

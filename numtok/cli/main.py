@@ -93,7 +93,7 @@ def _global_options(
 
 
 def _check_plugin(invocation: Invocation, registry: Any, thing: object) -> None:
-    from numtok.contracts import check_plugin
+    from numtok.plugin_checks import check_plugin
 
     check_plugin(invocation.note, registry, thing)
 

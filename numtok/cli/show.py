@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from numtok.cli._shared import OneJsonOption, RefArgument, open_store
-from numtok.cli.output.printing import Size, counted, one_line, print_json, print_table
+from numtok.cli.output.printing import Size, one_line, print_json, print_table
+from numtok.names import counted
 
 _SHOWN_FILES = 20
 _SEEDS = "seed"  # the end of names of settings whose values are not amounts
@@ -54,7 +55,7 @@ def command(
         context.obj.next(f"numtok show {artifact.name} --full")
 
 
-def _section(title: str, facts: "Iterator[tuple[str, str]] | list[tuple[str, str]]") -> None:
+def _section(title: str, facts: Iterator[tuple[str, str]] | list[tuple[str, str]]) -> None:
     if rows := list(facts):
         print_table(title, ("item", "value"), rows)
         print()

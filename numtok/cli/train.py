@@ -25,7 +25,7 @@ def command(context: typer.Context, settings: Config, format: Format) -> None:
         settings = replace(settings, data=_table(context, settings.data, settings.target))
     with TrainingBar(context.obj.quiet) as progress:
         result = run(settings, open_store(context), progress, options_check(context, settings))
-    if result.speaks:
+    if result.prints:
         print_result(result, format, context.obj.quiet)
 
 

@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 
 from numtok.cli._shared import OneJsonOption, open_store
-from numtok.cli.output.printing import Size, counted, one_line, print_json
+from numtok.cli.output.printing import Size, one_line, print_json
+from numtok.names import counted
 
 
 def command(

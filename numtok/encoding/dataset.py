@@ -99,7 +99,7 @@ class EncodedSplit:
         start = np.repeat(self.answer_start, np.diff(self.number_rows))
         return (start >= 0) & (self.number_start >= start)
 
-    def answer(self, row: int) -> "Answer":
+    def answer(self, row: int) -> Answer:
         """Return the answer of a row. The row must have an ``answer_start``."""
         start, (first, end) = int(self.answer_start[row]), self.token_rows[row : row + 2].tolist()
         numbers = np.arange(*self.number_rows[row : row + 2].tolist())
@@ -276,7 +276,7 @@ _MAY_LACK = ("answer_start", "label", CLUSTER)  # may be null
 
 
 @contextmanager
-def opened_shard(path: Path, ids: TokenIds) -> "Iterator[pq.ParquetFile]":
+def opened_shard(path: Path, ids: TokenIds) -> Iterator[pq.ParquetFile]:
     """Return a context manager that opens a shard as a Parquet file.
 
     Raises StoreError unless the shard has the columns of
@@ -287,7 +287,7 @@ def opened_shard(path: Path, ids: TokenIds) -> "Iterator[pq.ParquetFile]":
         yield file
 
 
-def read_group(path: Path, file: "pq.ParquetFile", group: int, names: Sequence[str]) -> "pa.Table":
+def read_group(path: Path, file: pq.ParquetFile, group: int, names: Sequence[str]) -> pa.Table:
     """Read the named columns of one row group of an open shard. ``path`` is used in error messages.
 
     Raises StoreError if a required value is missing or a text is not valid UTF-8.
@@ -299,7 +299,7 @@ def read_group(path: Path, file: "pq.ParquetFile", group: int, names: Sequence[s
     return table
 
 
-def read_column(shards: Sequence[Path], ids: TokenIds, name: str) -> "Generator[pa.ChunkedArray]":
+def read_column(shards: Sequence[Path], ids: TokenIds, name: str) -> Generator[pa.ChunkedArray]:
     """Yield one column of the given shards, one row group at a time."""
     for path in shards:
         with opened_shard(path, ids) as file:
@@ -362,7 +362,7 @@ def _offsets(counts: Sequence[Ints]) -> Ints:
     return np.concatenate([np.zeros(1, np.int64), *counts]).cumsum()
 
 
-def _kind_of_more(name: str) -> "pa.DataType | None":
+def _kind_of_more(name: str) -> pa.DataType | None:
     """Return the type of an optional column, or None if no optional column has this name."""
     if name.startswith(FLOOR):
         return pa.list_(pa.float64())
@@ -467,6 +467,6 @@ def _numbers(values: "pa.Array[Any]") -> NDArray[Any]:
     return view
 
 
-def _column(table: "pa.Table", name: str) -> "pa.Array[Any]":
+def _column(table: pa.Table, name: str) -> "pa.Array[Any]":
     column = table.column(name)
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

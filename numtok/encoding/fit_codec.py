@@ -156,7 +156,7 @@ class Unfitted:
         screening: Screening,
         workers: Engine,
         advance: Callable[[str], Advance],
-    ) -> "FittedCodec":
+    ) -> FittedCodec:
         """Fit the codec on the train split.
 
         The result is a pure function of the input: the text tokenizer is fitted on the first 16 MiB

@@ -39,7 +39,7 @@ class ShardWriter:
     """Writer of one shard. Rows are added as tables, and the row-group boundaries depend only on
     the sizes of these tables."""
 
-    def __init__(self, folder: Path, name: str, schema: "pa.Schema") -> None:
+    def __init__(self, folder: Path, name: str, schema: pa.Schema) -> None:
         self._name = name
         self._sink = Sink(folder / name)
         self._waiting: list[pa.Table] = []
@@ -67,7 +67,7 @@ class ShardWriter:
             self._sink.abort()
             raise
 
-    def write(self, table: "pa.Table") -> None:
+    def write(self, table: pa.Table) -> None:
         """Add the rows of a table. Raises StoreError if writing to disk fails."""
         self._waiting.append(table)
         self._size += table.nbytes
@@ -107,7 +107,7 @@ class Shards:
         self._folder, self._unit, self._apart = folder, unit, apart
         self._open: dict[str, ShardWriter] = {}
 
-    def write(self, name: str, table: "pa.Table") -> None:
+    def write(self, name: str, table: pa.Table) -> None:
         """Add rows to the shard ``<name>-<unit>.parquet``. A shard whose name is ``apart`` is
         written to a separate folder."""
         if not table.num_rows:

@@ -112,7 +112,7 @@ def learnt_data(model: Artifact, data: Artifact | None, find: Find) -> Artifact 
     return find(parent.kind, name, version)
 
 
-def read_labels(artifact: Artifact, split: str) -> "pa.ChunkedArray":
+def read_labels(artifact: Artifact, split: str) -> pa.ChunkedArray:
     """Read the label of each row in a split, in order; null for rows without a label."""
     labels = _column(artifact, split, "label")
     return pa.chunked_array([chunk for some in labels for chunk in some.chunks], pa.string())
@@ -191,7 +191,7 @@ def _occurrences(data: UInt8s, word: bytes) -> Int32s:
     return starts.astype(np.int32)
 
 
-def _texts(artifact: Artifact, split: str, rows: Ints) -> "Iterator[tuple[Path, pa.Table]]":
+def _texts(artifact: Artifact, split: str, rows: Ints) -> Iterator[tuple[Path, pa.Table]]:
     """Yield texts and numbers of the given rows (int64[k], ascending), one row group at a time."""
     begin, ids = 0, _ids(artifact)
     for shard in splits(artifact)[split]:
@@ -229,7 +229,7 @@ def has_targets(artifact: Artifact) -> bool:
     return first is not None and bool(pc.min(pc.list_value_length(first)).as_py())
 
 
-def _column(artifact: Artifact, split: str, name: str) -> "Generator[pa.ChunkedArray]":
+def _column(artifact: Artifact, split: str, name: str) -> Generator[pa.ChunkedArray]:
     """Yield one column of a split, one row group at a time."""
     return read_column(splits(artifact)[split], _ids(artifact), name)
 

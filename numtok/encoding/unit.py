@@ -254,7 +254,7 @@ class EncodeUnit:
         return Codec.read(self.draft / SCHEME_FILE)
 
     @cached_property
-    def schema(self) -> "pa.Schema":
+    def schema(self) -> pa.Schema:
         """Schema of the shards: the columns that every encoding with this codec has, and those in
         ``more``."""
         return encoded_schema(self.codec.ids, self.more)
@@ -323,9 +323,7 @@ class EncodeUnit:
         )
         return unit.index, facts
 
-    def _table(
-        self, batch: RowBatch, encoded: EncodedTexts, targets: ResolvedTargets
-    ) -> "pa.Table":
+    def _table(self, batch: RowBatch, encoded: EncodedTexts, targets: ResolvedTargets) -> pa.Table:
         rows, target_rows = encoded.number_rows, offsets(targets.counts)
         data, starts, ends = encoded.literals
         literals = slices(data, starts[targets.spans], ends[targets.spans])
@@ -365,7 +363,7 @@ class EncodeUnit:
         return pa.table(columns, schema=self.schema)
 
 
-def _losses(batch: RowBatch, encoded: EncodedTexts) -> "pa.Table":
+def _losses(batch: RowBatch, encoded: EncodedTexts) -> pa.Table:
     """Return a table of the numbers that overflow or underflow in the scheme."""
     lost = np.flatnonzero(encoded.outcomes >= min(LOSSES))
     if not len(lost):
@@ -382,7 +380,7 @@ def _losses(batch: RowBatch, encoded: EncodedTexts) -> "pa.Table":
     return pa.table(columns, schema=_CLIPPED)
 
 
-def _clip_error(batch: RowBatch, encoded: EncodedTexts, losses: "pa.Table") -> DataError:
+def _clip_error(batch: RowBatch, encoded: EncodedTexts, losses: pa.Table) -> DataError:
     first = losses.slice(0, 1).to_pylist()[0]
     lost = np.flatnonzero(encoded.outcomes >= min(LOSSES))[0]
     row = batch.numbers[np.searchsorted(encoded.number_rows, lost, side="right") - 1]

@@ -146,7 +146,7 @@ class AnswerEvaluation(TextEvaluation):
         true = samples.lengths[self.queried] - samples.answer_start[self.queried]
         return 2 * int(true.max()) + _SPARE
 
-    def predictions(self, progress: Done, note: Note) -> "pa.Table":
+    def predictions(self, progress: Done, note: Note) -> pa.Table:
         """Generate all answers, and return the table that is stored in predictions.parquet."""
         count, done = len(self.queried), 0
         texts, ended = np.empty(count, object), np.empty(count, np.bool_)
@@ -208,7 +208,7 @@ class AnswerEvaluation(TextEvaluation):
             truths[row] = text, literals
         return truths
 
-    def facts(self, table: "pa.Table", scores: Scores) -> dict[str, Any]:
+    def facts(self, table: pa.Table, scores: Scores) -> dict[str, Any]:
         """Return the fields of :class:`Report` that are specific to answers, keyed by name.
 
         ``invalid`` is the fraction of generated texts that contain no answer. ``texts`` contains
@@ -239,7 +239,7 @@ class AnswerEvaluation(TextEvaluation):
         answers = Predictions.of_texts(truth, perfect, sample=scores.answers.sample)
         yield BaselineAnswers("quantization", answers)
 
-    def notes(self, table: "pa.Table", scores: Scores) -> Iterator[str]:
+    def notes(self, table: pa.Table, scores: Scores) -> Iterator[str]:
         """Yield the report's notes about skipped rows and about the notation of numbers in
         answers."""
         yield from self.evaluated.notes(scores)

@@ -19,9 +19,10 @@ from numtok.encoding.schemes.base import title_of
 from numtok.encoding.splits import read_split
 from numtok.evaluation.devices import Devices, Done, Note
 from numtok.evaluation.intervals import CalibrationReport, baseline_columns, with_values
-from numtok.evaluation.report_files import TrainMeans, repeated_ids, scorable
+from numtok.evaluation.prediction_table import TrainMeans, repeated_ids, scorable
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores, baseline_scores, score
 from numtok.metrics.base import METRICS, Metric
+from numtok.names import counted
 from numtok.reports import (
     QUANTILES,
     Figures,
@@ -71,18 +72,18 @@ class Evaluator(Protocol):
         """Means of the training targets, which replace invalid predictions."""
         return TrainMeans(None)
 
-    def predictions(self, progress: Done, note: Note) -> "pa.Table":
+    def predictions(self, progress: Done, note: Note) -> pa.Table:
         """Compute all predictions, and return the table that is stored in predictions.parquet.
         Raises DataError if there is nothing to predict."""
 
     def baselines(self, scores: Scores, progress: Progress) -> Iterable[BaselineAnswers]:
         """Return the predictions of each baseline, in the order of ``scores.answers``."""
 
-    def facts(self, table: "pa.Table", scores: Scores) -> Mapping[str, Any]:
+    def facts(self, table: pa.Table, scores: Scores) -> Mapping[str, Any]:
         """Return the fields of :class:`Report` that depend on the kind of model and prediction,
         keyed by name."""
 
-    def notes(self, table: "pa.Table", scores: Scores) -> Iterator[str]:
+    def notes(self, table: pa.Table, scores: Scores) -> Iterator[str]:
         """Yield the notes of the report: caveats for readers, one sentence each."""
 
     def baseline_notes(self, scores: Scores, baselines: Mapping[str, Figures]) -> Iterator[str]:
@@ -92,7 +93,7 @@ class Evaluator(Protocol):
 
 def report_of(
     evaluator: Evaluator,
-    table: "pa.Table",
+    table: pa.Table,
     *,
     model: Artifact,
     data: Artifact,
@@ -165,7 +166,7 @@ def quantile_columns(quantiles: Floats) -> dict[str, Floats]:
     return {quantile_column(level): quantiles[:, k] for k, level in enumerate(QUANTILES)}
 
 
-def predictions_table(columns: Mapping[str, Any], schema: "pa.Schema") -> "pa.Table":
+def predictions_table(columns: Mapping[str, Any], schema: pa.Schema) -> pa.Table:
     """Build a table with the given schema from columns, which are NumPy or Arrow arrays keyed by
     name.
 
@@ -178,7 +179,7 @@ def predictions_table(columns: Mapping[str, Any], schema: "pa.Schema") -> "pa.Ta
     )
 
 
-def _column(values: Any, type: "pa.DataType", count: int) -> "pa.Array[Any]":
+def _column(values: Any, type: pa.DataType, count: int) -> "pa.Array[Any]":
     if values is None:
         return pa.nulls(count, type)
     if isinstance(values, np.ndarray):
@@ -238,8 +239,7 @@ class EvaluatedSplit:
         """Yield the notes that all reports on text models contain: one about skipped rows, and the
         notes from scoring."""
         if self.skipped:
-            rows = "1 row" if self.skipped == 1 else f"{self.skipped:,} rows"
-            limit = row_limit(self.loaded.model)
+            rows, limit = counted(self.skipped, "row"), row_limit(self.loaded.model)
             yield f"Skipped {rows} longer than the model's context of {limit:,} tokens."
         yield from scores.notes
 

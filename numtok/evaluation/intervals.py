@@ -14,16 +14,8 @@ from numtok.data.reading.split_rule import CALIBRATION, TRAIN, SplitRule
 from numtok.data.tables.table import VALIDATION, read_table_of
 from numtok.encoding.splits import read_split, splits
 from numtok.evaluation.conformal import Calibrated, Forecasts, calibrate, least
-from numtok.evaluation.report_files import (
-    FOLD,
-    TARGET,
-    Evaluation,
-    ReportPredictions,
-    TrainMeans,
-    read,
-    scorable,
-)
-from numtok.evaluation.report_files import answers as answers_of
+from numtok.evaluation.prediction_table import FOLD, TARGET, TrainMeans, answers_of, scorable
+from numtok.evaluation.report_files import Evaluation, ReportPredictions, read
 from numtok.evaluation.scoring import BaselineAnswers
 from numtok.metrics.base import Predictions
 from numtok.reports import BASELINE, INTERVAL_LEVEL, LIMITS
@@ -75,7 +67,7 @@ class CalibrationReport:
         """The model's calibration at ``INTERVAL_LEVEL``."""
         return self.of_model(INTERVAL_LEVEL)
 
-    def with_intervals(self, table: "pa.Table", means: TrainMeans, ref: str) -> "pa.Table":
+    def with_intervals(self, table: pa.Table, means: TrainMeans, ref: str) -> pa.Table:
         """Return a table of predictions with its interval columns filled in. Rows that cannot be
         scored have no intervals.
 
@@ -87,7 +79,7 @@ class CalibrationReport:
         return with_values(table, dict(zip(ENDS, ends, strict=True)))
 
     def of_baselines(
-        self, baselines: Collection[BaselineAnswers], table: "pa.Table"
+        self, baselines: Collection[BaselineAnswers], table: pa.Table
     ) -> Iterator[BaselineAnswers]:
         """Yield baselines with intervals, calibrated on the same baseline's predictions in this
         report. Baselines without such predictions are unchanged.
@@ -167,7 +159,7 @@ def split_by(data: Artifact) -> str | None:
     return by if isinstance(by, str) else None
 
 
-def strata(table: "pa.Table") -> NDArray[np.object_]:
+def strata(table: pa.Table) -> NDArray[np.object_]:
     """Return the stratum of each prediction, [n]: its target and, if the table of rows has several
     folds, its fold."""
     names = np.array(table.column(TARGET).to_pylist(), object)
@@ -209,7 +201,7 @@ def baseline_columns(
     }
 
 
-def with_values(table: "pa.Table", columns: dict[str, NDArray[np.float64]]) -> "pa.Table":
+def with_values(table: pa.Table, columns: dict[str, NDArray[np.float64]]) -> pa.Table:
     """Return a table of predictions with columns for its rows that can be scored, float64[k] keyed
     by name, added or replaced. All other rows are null."""
     kept = pc.is_finite(table.column("truth")).to_numpy()

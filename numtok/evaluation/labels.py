@@ -23,6 +23,7 @@ from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores
 from numtok.metrics.base import Predictions
 from numtok.models.batches import Batches
 from numtok.models.training_batch import row_end_batch
+from numtok.names import counted
 from numtok.reports import FEW_CLASSES, Confused, Figures, Labels, Measures
 from numtok.store.artifact import Artifact, Find
 from numtok.stored_json import Natural
@@ -113,7 +114,7 @@ class LabelEvaluation(TextEvaluation):
         """Labels that the model predicts, in the order of its outputs."""
         return self.loaded.model.settings.classes
 
-    def predictions(self, progress: Done, note: Note) -> "pa.Table":
+    def predictions(self, progress: Done, note: Note) -> pa.Table:
         """Predict the label of every row, and return the table that is stored in
         predictions.parquet."""
         samples, done = self.samples, 0
@@ -131,7 +132,7 @@ class LabelEvaluation(TextEvaluation):
         }
         return self.evaluated.table(columns, "labels")
 
-    def facts(self, table: "pa.Table", scores: Scores) -> dict[str, Any]:
+    def facts(self, table: pa.Table, scores: Scores) -> dict[str, Any]:
         """Return the fields of :class:`Report` that are specific to labels, keyed by name.
 
         ``labels`` contains the confusion matrix. ``invalid`` is 0, because every row is assigned a
@@ -168,17 +169,17 @@ class LabelEvaluation(TextEvaluation):
         strange = self.samples.class_of(self.classes) < 0
         return list(self.samples.labels.filter(pa.array(strange)).drop_null().to_pylist())
 
-    def notes(self, table: "pa.Table", scores: Scores) -> Iterator[str]:
+    def notes(self, table: pa.Table, scores: Scores) -> Iterator[str]:
         """Yield the report's notes about rows without a label and about labels that are not in the
         train split."""
         yield from self.evaluated.notes(scores)
         if lacking := self.samples.labels.null_count:
-            yield f"Not scored: {_rows(lacking)} without a label."
+            yield f"Not scored: {counted(lacking, 'row')} without a label."
         if unseen := self._unseen():
             listed = ", ".join(repr(label) for label, _ in Counter(unseen).most_common(FEW_CLASSES))
             yield (
-                f"{_rows(len(unseen))} with a label that is not in the train split ({listed}): "
-                "counted as wrong, and excluded from label-nll."
+                f"{counted(len(unseen), 'row')} with a label that is not in the train split "
+                f"({listed}): counted as wrong, and excluded from label-nll."
             )
 
     def baseline_notes(self, scores: Scores, baselines: Mapping[str, Figures]) -> Iterator[str]:
@@ -191,10 +192,6 @@ class LabelEvaluation(TextEvaluation):
                 "The tfidf baseline is logistic regression on words and numbers, fitted to "
                 f"{min(rows, FITTED_ON):,} of {rows:,} rows of the train split."
             )
-
-
-def _rows(number: int) -> str:
-    return "1 row" if number == 1 else f"{number:,} rows"
 
 
 def _confusion(answers: Predictions, classes: Sequence[str]) -> tuple[list[Confused], bool]:

@@ -30,6 +30,7 @@ from numtok.evaluation.evaluation import (
     quantile_columns,
 )
 from numtok.evaluation.predict import AUTOREGRESSIVE, Options, Predictor
+from numtok.evaluation.prediction_table import TrainMeans
 from numtok.evaluation.queries import (
     Queries,
     decoded,
@@ -37,13 +38,13 @@ from numtok.evaluation.queries import (
     target_names,
     unwritten,
 )
-from numtok.evaluation.report_files import TrainMeans
 from numtok.evaluation.rows import Rows
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores, number_baselines
 from numtok.evaluation.seen_values import outside
 from numtok.evaluation.target_features import AnchoredRows, fitted_rows
 from numtok.evaluation.text_baselines import text_baselines
 from numtok.models.heads.base import CalibratedReader, Calibration
+from numtok.names import counted
 from numtok.registry import spec_of
 from numtok.reports import FIELD, Figures
 from numtok.store.artifact import Artifact, Find
@@ -138,7 +139,7 @@ class NumberEvaluation(TextEvaluation):
         """Numbers to predict: the targets of each row, or all numbers of a row without targets."""
         return self.predictor.asked
 
-    def predictions(self, progress: Done, note: Note) -> "pa.Table":
+    def predictions(self, progress: Done, note: Note) -> pa.Table:
         """Predict all numbers, and return the table that is stored in predictions.parquet."""
         samples, queries, train = self.samples, self.asked, self.train
         rows, names = queries.rows[queries.queries], target_names(samples, queries)
@@ -180,7 +181,7 @@ class NumberEvaluation(TextEvaluation):
             for target, substitute in zip(self.asked.targets.tolist(), substitutes, strict=True)
         ]
 
-    def facts(self, table: "pa.Table", scores: Scores) -> dict[str, Any]:
+    def facts(self, table: pa.Table, scores: Scores) -> dict[str, Any]:
         """Return the fields of :class:`Report` that are specific to numbers, keyed by name.
 
         ``off_grammar`` is None if decoding is not constrained.
@@ -263,14 +264,14 @@ class NumberEvaluation(TextEvaluation):
             )
         return description
 
-    def notes(self, table: "pa.Table", scores: Scores) -> Iterator[str]:
+    def notes(self, table: pa.Table, scores: Scores) -> Iterator[str]:
         """Yield the report's notes about numbers that are not scored, and about results that are
         not comparable."""
         yield from self.evaluated.notes(scores)
         left_out, predictor = scores.left_out, self.predictor
         yield from self._field_notes(scores)
         if left_out:
-            yield f"Not scored: {left_out:,} number{'s' * (left_out > 1)} (not finite)."
+            yield f"Not scored: {counted(left_out, 'number')} (not finite)."
         if self.loaded.codec.scheme.tokens_per_number is None:
             if predictor.options.fill != AUTOREGRESSIVE:
                 yield "The number of masks reveals the length of each number to the model."

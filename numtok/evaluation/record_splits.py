@@ -73,7 +73,7 @@ class RecordSplits:
         return Rivals(self.keys, {name: best[first:]}, [], {name: calibration})
 
 
-def target_values(rows: "pa.Table", target: str) -> Floats:
+def target_values(rows: pa.Table, target: str) -> Floats:
     """Return the values of a target in rendered rows, float64[n]."""
     spans = (dict(each)[target][0] for each in rows["targets"].to_pylist())
     pairs = zip(rows["text"].to_pylist(), spans, strict=True)

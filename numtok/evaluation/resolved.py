@@ -18,7 +18,7 @@ from numtok.evaluation.labels import LabelEvaluation
 from numtok.evaluation.numbers import NumberEvaluation
 from numtok.evaluation.predict import AUTOREGRESSIVE, Options
 from numtok.evaluation.prediction_mode import Mode, prediction_mode
-from numtok.evaluation.report_files import check_measures
+from numtok.evaluation.prediction_table import check_measures
 from numtok.evaluation.table_options import TableOptions
 from numtok.evaluation.tables import TableEvaluation
 from numtok.metrics.base import METRICS, Metric

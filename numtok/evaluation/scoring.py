@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 
 from numtok.arrays import Bools, Floats, Ints
 from numtok.errors import DataError
-from numtok.evaluation.report_files import (
+from numtok.evaluation.prediction_table import (
     TARGET,
     TrainMeans,
+    answers_of,
     cluster_count,
     clusters_note,
     has_fields,
     rows_by_value,
     scorable,
 )
-from numtok.evaluation.report_files import answers as answers_of
 from numtok.metrics.base import METRICS, Metric, Predictions, figures, paired
 from numtok.registry import spec_of
 from numtok.reports import FIELD, LIMITS, BestBaseline, Figure, Figures

@@ -177,7 +177,7 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join([*map(repr, names[:_SHOWN]), *more])
 
 
-def _number(path: str, feature: Feature, table: "pa.Table", decimal: str) -> Floats:
+def _number(path: str, feature: Feature, table: pa.Table, decimal: str) -> Floats:
     """Return a numeric feature. Strings are parsed; empty strings are missing values. ``decimal``
     is the decimal mark of the file."""
     if feature.date is not None:
@@ -221,7 +221,7 @@ def _date_part(path: str, feature: Feature, column: "pa.ChunkedArray[Any]") -> F
 
 
 def _category(
-    path: str, name: str, table: "pa.Table", trained_words: Sequence[str]
+    path: str, name: str, table: pa.Table, trained_words: Sequence[str]
 ) -> "pa.Array[Any]":
     """Return a categorical feature in the spelling of the training data.
 

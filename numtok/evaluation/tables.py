@@ -28,8 +28,8 @@ from numtok.evaluation.evaluation import (
     predictions_table,
     quantile_columns,
 )
+from numtok.evaluation.prediction_table import FOLD, TrainMeans
 from numtok.evaluation.raw_numbers import with_tails
-from numtok.evaluation.report_files import FOLD, TrainMeans
 from numtok.evaluation.scoring import BaselineAnswers, Progress, Scores, number_baselines
 from numtok.evaluation.table_options import TableOptions
 from numtok.evaluation.target_features import fitted_on
@@ -155,7 +155,7 @@ class TableEvaluation(Evaluator):
                 "this order"
             )
 
-    def predictions(self, progress: Done, note: Note) -> "pa.Table":
+    def predictions(self, progress: Done, note: Note) -> pa.Table:
         """Predict all rows, and return the table that is stored in predictions.parquet. Raises
         DataError if the split has no rows."""
         parts = list(self.parts())
@@ -179,7 +179,7 @@ class TableEvaluation(Evaluator):
         }
         return predictions_table(columns, predictions_schema([FOLD] if len(parts) > 1 else []))
 
-    def _predicted(self, block: "_TableBlock", note: Note) -> dict[str, Any]:
+    def _predicted(self, block: _TableBlock, note: Note) -> dict[str, Any]:
         """Return the columns of predictions.parquet for a block of rows."""
         fold, rows, first = block
         fitted, truth = self.loaded.fitted[fold], self.table.target[rows]
@@ -240,7 +240,7 @@ class TableEvaluation(Evaluator):
         means = [fold.learnt_from.mean for fold in self.loaded.file.trained.folds]
         return TrainMeans(float(np.average(means, weights=np.array(rows, np.float64))))
 
-    def facts(self, table: "pa.Table", scores: Scores) -> dict[str, Any]:
+    def facts(self, table: pa.Table, scores: Scores) -> dict[str, Any]:
         """Return the fields of ``reports.Report`` that are specific to tables, keyed by name.
 
         Samples, steps and FLOPs are summed over the folds.
@@ -311,7 +311,7 @@ class TableEvaluation(Evaluator):
                 predictions.append(fit(training, self.table.target[rows], features))
             yield name, np.concatenate(predictions)
 
-    def notes(self, table: "pa.Table", scores: Scores) -> Iterator[str]:
+    def notes(self, table: pa.Table, scores: Scores) -> Iterator[str]:
         """Yield the report's notes about held-out rows, repeated targets, and targets outside the
         head's range."""
         yield from scores.notes
@@ -363,7 +363,7 @@ def _literals(values: Floats) -> NDArray[np.object_]:
     return np.array(literals, object)
 
 
-def _ruled_by_tails(predictions: "pa.Table") -> Iterator[str]:
+def _ruled_by_tails(predictions: pa.Table) -> Iterator[str]:
     """Yield a note if a small probability far from the targets dominates CRPS.
 
     Otherwise, CRPS is at most about as large as the error of the point predictions.

@@ -38,6 +38,7 @@ from numtok.evaluation.predict import Options, Predictor
 from numtok.evaluation.predicted_rows import GivenRow, given_rows
 from numtok.evaluation.prediction_mode import Mode, prediction_mode
 from numtok.models.heads.base import Calibration
+from numtok.names import counted
 from numtok.numerals.literals import DIGITS_OF_FLOAT32
 from numtok.registry import spec_of
 from numtok.reports import QUANTILES, quantile_column
@@ -437,7 +438,7 @@ class TextPredictor:
         lost[targets] = False
         if note is not None and (count := int(lost.sum())):
             note(
-                f"{spec_of(codec.scheme)} cannot represent {count:,} number{'s' * (count > 1)} in "
+                f"{spec_of(codec.scheme)} cannot represent {counted(count, 'number')} in "
                 f"rows from {rows[0].where} on. The nearest number is used instead"
             )
         samples = rows_of(encoded, targets)

@@ -26,6 +26,7 @@ from numtok.library.codec import TextCodec
 from numtok.models.batches import Batch, Batches
 from numtok.models.inputs import single
 from numtok.models.training_batch import MASK, autoregressive_batch, masked_batch
+from numtok.names import counted
 from numtok.numerals.find import Spans
 from numtok.seeds import generator
 
@@ -189,8 +190,8 @@ def _chosen(
     lacking = np.setdiff1d(np.arange(len(rows.tokens)), rows.number_row[chosen])
     if len(lacking):
         raise DataError(
-            f"{_name(data, int(lacking[0]))} has no {needed} ({len(lacking):,} such "
-            f"text{'s' * (len(lacking) != 1)} in all). Leave them out"
+            f"{_name(data, int(lacking[0]))} has no {needed} "
+            f"({counted(len(lacking), 'such text')} in all). Leave them out"
         )
     return chosen
 

@@ -77,7 +77,7 @@ class EncodedData(StoredArtifact):
         return list(splits(self._artifact))
 
     @as_arguments()
-    def to_arrow(self, split: str = "train") -> "pa.Table":
+    def to_arrow(self, split: str = "train") -> pa.Table:
         """Return the rows of a split as an Arrow table.
 
         Its columns include ``id``, ``text``, ``tokens`` and ``numbers``. Raises UsageError if the
@@ -198,7 +198,7 @@ class StoredReport(StoredArtifact):
     def _predictions(self) -> ReportPredictions:
         return ReportPredictions.read(self.evaluation)
 
-    def to_arrow(self) -> "pa.Table":
+    def to_arrow(self) -> pa.Table:
         """Return the scored predictions as an Arrow table, sorted by ID, target and position.
 
         Its columns include ``truth``, ``prediction``, ``valid``, densities and quantiles, in raw
@@ -266,7 +266,7 @@ def stored(artifact: Artifact, store: Path) -> Any:
     return KINDS.get(artifact.kind, StoredArtifact)(artifact, store)
 
 
-def _frame(table: "pa.Table") -> "pl.DataFrame":
+def _frame(table: pa.Table) -> "pl.DataFrame":
     import polars as pl
 
     frame = pl.from_arrow(table)

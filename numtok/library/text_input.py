@@ -23,7 +23,7 @@ class TextInput(NamedTuple):
         column.
     """
 
-    table: "pa.Table"
+    table: pa.Table
     bare: bool
 
     @classmethod

@@ -315,7 +315,7 @@ class TextRegressor(DistributionRegressor):
         calibrated = calibrate(truth, predicted, units, level, nonnegative=clipped)
         return np.column_stack(calibrated.intervals(self._forecasts(rows)))
 
-    def _forecasts(self, rows: "pa.Table") -> Forecasts:
+    def _forecasts(self, rows: pa.Table) -> Forecasts:
         """Return the predictions of rows; the mean in training if they are not numbers."""
 
         def columns(predicted: PredictedNumbers) -> NDArray[np.float64]:
@@ -355,14 +355,14 @@ class TextRegressor(DistributionRegressor):
             raise unknown("point", self.point, POINTS)
 
     def _answers(
-        self, rows: "pa.Table", answer: Callable[[PredictedNumbers], NDArray[np.float64]]
+        self, rows: pa.Table, answer: Callable[[PredictedNumbers], NDArray[np.float64]]
     ) -> NDArray[np.float64]:
         """Apply ``answer`` to the predictions, one block of rows at a time."""
         blocks = (rows.slice(first, _AT_ONCE) for first in range(0, len(rows), _AT_ONCE))
         with named_as_here():
             return np.concatenate([answer(self._predicted(block)) for block in blocks])
 
-    def _known(self, X: Any) -> "pa.Table":
+    def _known(self, X: Any) -> pa.Table:
         """Return the rows of X, with the names of the columns in fit. Raises NotFittedError before
         fit."""
         check_is_fitted(self, "fitted_")
@@ -370,7 +370,7 @@ class TextRegressor(DistributionRegressor):
             given = TextInput.of(X, "no_validation", self, reset=False)
         return given.table.rename_columns(self._columns)
 
-    def _predicted(self, rows: "pa.Table") -> PredictedNumbers:
+    def _predicted(self, rows: pa.Table) -> PredictedNumbers:
         codec, model = self.fitted_.codec, self.fitted_.model.to(device_of(self.device))
         assert codec.template is not None
         queries = list(record_queries(records_of(rows, "X"), codec.template))

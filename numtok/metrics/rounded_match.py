@@ -77,7 +77,7 @@ def _read(literals: Sequence[str | None]) -> tuple[Floats, Floats]:
     text = pc.replace_substring(pa.array(literals, pa.large_string()), ",", "")
     parts = pc.extract_regex(text, _PLAIN)
 
-    def part(name: str) -> "pa.Array":
+    def part(name: str) -> pa.Array:
         return pc.struct_field(parts, name)
 
     digits = pc.utf8_length(part("decimals"))
@@ -89,6 +89,6 @@ def _read(literals: Sequence[str | None]) -> tuple[Floats, Floats]:
     return value, power
 
 
-def _floats(column: "pa.Array") -> Floats:
+def _floats(column: pa.Array) -> Floats:
     """Convert a column to float64[n], with NaN for null."""
     return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64)

@@ -37,7 +37,7 @@ class Literals(NamedTuple):
             np.frombuffer(b"".join(encoded), np.uint8), bounds[:-1].copy(), bounds[1:].copy()
         )
 
-    def take(self, keep: "Ints | Bools | slice") -> "Literals":
+    def take(self, keep: Ints | Bools | slice) -> "Literals":
         """Return the literals at ascending indices, or those for which a mask [n] is True."""
         return Literals(self.data, self.starts[keep], self.ends[keep])
 

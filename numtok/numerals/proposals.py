@@ -163,7 +163,7 @@ def _has_decimal_commas(sample: _Sample, policy: NumeralPolicy) -> bool:
     return _matching(decimal, _NOT_THREE_DECIMALS) > _matching(grouped, _COMMA)
 
 
-def _matching(spans: Spans, pattern: "re.Pattern[str]") -> int:
+def _matching(spans: Spans, pattern: re.Pattern[str]) -> int:
     """Return the number of literals in which a pattern occurs."""
     literals = map(spans.literals.at, range(len(spans.starts)))
     return sum(pattern.search(literal) is not None for literal in literals)

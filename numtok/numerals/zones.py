@@ -35,7 +35,7 @@ NAMED = {
 
 
 @cache
-def _compiled(zone: str) -> "re.Pattern[str]":
+def _compiled(zone: str) -> re.Pattern[str]:
     return re.compile(NAMED.get(zone, zone))
 
 
@@ -84,7 +84,7 @@ def outside_zones(
     return keep
 
 
-def overlaps(starts: "Int32s | Ints", ends: "Int32s | Ints", first: Ints, last: Ints) -> Bools:
+def overlaps(starts: Int32s | Ints, ends: Int32s | Ints, first: Ints, last: Ints) -> Bools:
     """Return which of n spans overlap any of m zones ``[first, last)``, bool[n]."""
     found = (starts[:, None] < last) & (first < ends[:, None])
     return np.asarray(found.any(axis=1))

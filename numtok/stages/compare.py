@@ -34,15 +34,8 @@ from numtok.evaluation.comparison.seeds import (
 )
 from numtok.evaluation.comparison.tokens_to_target import Level, TokensToTarget, tokens_to_target
 from numtok.evaluation.fidelity.recording import record
-from numtok.evaluation.report_files import (
-    FOLD,
-    TARGET,
-    Evaluation,
-    ReportPredictions,
-    check_measures,
-    clusters_note,
-    read,
-)
+from numtok.evaluation.prediction_table import FOLD, TARGET, check_measures, clusters_note
+from numtok.evaluation.report_files import Evaluation, ReportPredictions, read
 from numtok.metrics.base import METRICS, Metric, Predictions, figures, paired
 from numtok.registry import spec_of
 from numtok.reports import REPORT, Figure, Figures

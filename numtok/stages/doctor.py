@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 from packaging.requirements import Requirement
 
-from numtok import config, contracts, files, kernel_files, kernels, machine, plugins
+from numtok import config, files, kernel_files, kernels, machine, plugin_checks, plugins
 from numtok.errors import NumtokError, StoreError
 from numtok.store import artifact as on_disk
 from numtok.store.engines.local import Workers
@@ -161,8 +161,8 @@ def _plugins() -> Iterator[DoctorCheck]:
     folders = plugins.plugin_folders()
     broken: list[str] = []
     count = 0
-    for kind in contracts.kinds() if folders else ():
-        registry = contracts.registry_of(kind)
+    for kind in plugin_checks.kinds() if folders else ():
+        registry = plugin_checks.registry_of(kind)
         for name in registry.plugins():
             count += 1
             try:

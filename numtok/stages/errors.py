@@ -219,11 +219,11 @@ def _differences(
 
 def _kinds(
     truths: Sequence[NumberParts], predictions: Sequence[NumberParts | None]
-) -> "NDArray[np.str_]":
+) -> NDArray[np.str_]:
     return np.array([kind(*pair) for pair in zip(truths, predictions, strict=True)])
 
 
-def _columns(kinds: "NDArray[np.str_]") -> list[NDArray[np.float64]]:
+def _columns(kinds: NDArray[np.str_]) -> list[NDArray[np.float64]]:
     """Return a 0/1 indicator column [n] for each kind of error."""
     return [(kinds == name).astype(np.float64) for name in KINDS]
 

@@ -22,6 +22,7 @@ from numtok.data.reading.json_lines import json_lines
 from numtok.encoding.schemes.base import SCHEMES, ChannelScheme
 from numtok.errors import DataError, UsageError, unknown
 from numtok.evaluation.report_files import ReportPredictions, read
+from numtok.names import counted
 from numtok.numerals.literals import DIGITS_OF_FLOAT32
 from numtok.registry import name_in
 from numtok.reports import REPORT
@@ -170,8 +171,9 @@ def _of_numbers(predictions: ReportPredictions, most: int = 0) -> Iterator[_Answ
         wanted = 2 if task in KEYS and KEYS[task].written == FRACTION else 1
         if task not in KEYS or len(numbers) != wanted:
             raise DataError(
-                f"{predictions.ref}: the answer of row {id} of task {task} must have {wanted} "
-                f"number{'s' * (wanted > 1)} (got {len(numbers)}). Evaluate on unmodified NUPA data"
+                f"{predictions.ref}: the answer of row {id} of task {task} must have "
+                f"{counted(wanted, 'number')} (got {len(numbers)}). Evaluate on unmodified "
+                "NUPA data"
             )
         _, golds, literals = zip(*sorted(numbers), strict=True)
         written = map(partial(in_notation, digits=most), golds, literals)

@@ -37,7 +37,6 @@ from numtok.analysis.profiling.unit import Counted, ProfileUnit, merged
 from numtok.analysis.profiling.warnings import (
     COMMON,
     ProfileWarning,
-    counted,
     listed,
     percent,
     profile_warnings,
@@ -54,6 +53,7 @@ from numtok.encoding.number_sizes import NumberSizes, is_sized
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes.base import SCHEMES, Scheme, fitted, needs_sample, scales_values
 from numtok.encoding.unit import Screening
+from numtok.names import counted
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.proposals import PolicyProposal, propose
 from numtok.settings.profile import Config as Config
@@ -128,21 +128,21 @@ class Profile:
 
 #: Called after counting, with the fields' names by node in text order, the counts, and each
 #: scheme's losses.
-Look = Callable[[Mapping[int, str], Counted, Sequence[SchemeLosses]], None]
+Observe = Callable[[Mapping[int, str], Counted, Sequence[SchemeLosses]], None]
 
 
 def run(
     config: Config,
     store: Store,
     progress: Progress,
-    look: Look | None = None,
+    observe: Observe | None = None,
     *,
     target: str | None = None,
     only_target: bool = False,
 ) -> Profile:
     """Return the profile of the inputs.
 
-    look
+    observe
         Function that is called with the raw counts and losses.
     target
         The only target, if the rows are rendered records, whose answers are the targets.
@@ -159,7 +159,7 @@ def run(
         with store.scratch() as scratch:
             texts, _ = rendering.as_texts(config, scratch)
             target = config.target[0] if len(config.target) == 1 else None
-            profile = run(texts, store, progress, look, target=target)
+            profile = run(texts, store, progress, observe, target=target)
             notes = (*profile.notes, *_memory_notes(profile.numbers))
             return replace(profile, inputs=config.inputs, notes=notes)
     specs = _specs(config.schemes)
@@ -190,7 +190,7 @@ def run(
         config,
         counts,
         named,
-        look,
+        observe,
         text=text,
         policies=policies,
         answer=answer,
@@ -237,7 +237,7 @@ def _profile(
     config: Config,
     counts: Counted,
     schemes: Mapping[str, Scheme],
-    look: Look | None,
+    observe: Observe | None,
     *,
     text: TextCost | None,
     policies: PolicyProposal,
@@ -261,8 +261,8 @@ def _profile(
         return losses(scheme, counts.tallies, names, trial, parts, normalize=normalize)
 
     tried = [tried_with(scheme) for scheme in _sized(schemes, fields.values()) if numbers]
-    if look is not None:
-        look(names, counts, tried)
+    if observe is not None:
+        observe(names, counts, tried)
     advised, alternative = advised_normalizer(moments), None
     if answer is not None:
         advised, alternative = target_normalizers(fields[answer], counts.others)
@@ -418,7 +418,8 @@ def _field_notes(field: FieldProfile) -> Iterator[str]:
             "float64, which holds 15 to 17"
         )
     if field.outside:
-        yield f"{field.name}: {counted(field.outside)} out of range of float64, such as 1e400"
+        numbers = counted(field.outside, "number")
+        yield f"{field.name}: {numbers} out of range of float64, such as 1e400"
     elif field.numbers > 1 and field.low is not None and field.low == field.high:
         yield f"the {_numbers_of(field)} are always {short_value(field.low)}"
     elif field.numbers > 1 and field.common is not None and field.common_share > COMMON:

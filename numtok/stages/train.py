@@ -38,7 +38,7 @@ class Result:
 
     costs
         Cost of each kind of operation in a training step, if the run was profiled; otherwise empty.
-    speaks
+    prints
         True for the process that prints the result. A launcher starts several processes, of which
         only one prints.
     """
@@ -46,7 +46,7 @@ class Result:
     artifact: Artifact
     made: bool
     costs: Sequence[Cost] = ()
-    speaks: bool = True
+    prints: bool = True
 
 
 def run(
@@ -147,7 +147,7 @@ def _follow(resolved: Resolved, store: Store) -> Result:
     draft = ranks.agreed(None)
     if draft is not None:
         _train(resolved, draft, store, lambda update: None)  # the first reports for all
-    return Result(store.resolve(ranks.agreed("")), made=False, speaks=False)
+    return Result(store.resolve(ranks.agreed("")), made=False, prints=False)
 
 
 def _launch(

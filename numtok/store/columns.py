@@ -44,7 +44,7 @@ def opened(path: Path) -> Iterator["pq.ParquetFile"]:
         raise damaged(path, str(error)) from error
 
 
-def read_columns(path: Path, check: Callable[["pa.Schema"], None]) -> "pa.Table":
+def read_columns(path: Path, check: Callable[["pa.Schema"], None]) -> pa.Table:
     """Read all rows of a Parquet file after calling ``check`` on its schema.
 
     Raises StoreError if the file is damaged or contains text that is not UTF-8.
@@ -59,9 +59,9 @@ def read_columns(path: Path, check: Callable[["pa.Schema"], None]) -> "pa.Table"
 
 def check_schema(
     path: Path,
-    actual: "pa.Schema",
-    wanted: "pa.Schema",
-    more: "Callable[[str], pa.DataType | None]" = lambda name: None,
+    actual: pa.Schema,
+    wanted: pa.Schema,
+    more: Callable[[str], pa.DataType | None] = lambda name: None,
 ) -> None:
     """Raise StoreError unless a file has exactly the ``wanted`` columns, without duplicates and
     with the right types.
@@ -83,7 +83,7 @@ def check_schema(
             raise damaged(path, f"it lacks the column {name!r}")
 
 
-def check_nulls(path: Path, table: "pa.Table", allowed: Callable[[str], bool]) -> None:
+def check_nulls(path: Path, table: pa.Table, allowed: Callable[[str], bool]) -> None:
     """Raise StoreError if a value is missing within a list, or in a column for which ``allowed``
     returns false."""
     for name in table.column_names:
@@ -95,7 +95,7 @@ def check_nulls(path: Path, table: "pa.Table", allowed: Callable[[str], bool]) -
             raise damaged(path, f"a value of its column {name!r} is missing")
 
 
-def _check_size(path: Path, file: "pq.ParquetFile") -> None:
+def _check_size(path: Path, file: pq.ParquetFile) -> None:
     """Check claimed sizes before memory is allocated: a small file may claim billions of values."""
     facts, claimed = file.metadata, 0
     widths = [

@@ -274,25 +274,32 @@ class Store:
         with files.reporting("sweep", self.root):
             for parent in (self.root, *self._name_folders()):
                 for token, entries in _hidden(parent).items():
-                    path = parent / f".lock-{token}"
-                    if (lock := take_lock(path, self._make_folder)) is None:
-                        continue
-                    try:
-                        if path.name in entries:
-                            swept.append(Collected(path, 0))
-                        # The previous holder may already have removed some of them.
-                        for folder in (parent / entry for entry in entries):
-                            if files.is_folder(folder):
-                                size = discard(folder, token) if remove else files.tree_size(folder)
-                                swept.append(Collected(folder, size))
-                    finally:
-                        if remove or path.name not in entries:
-                            release(path, lock)
-                        else:
-                            files.system.close(lock)
+                    swept += self._collect(parent, token, entries, remove)
                 if remove and parent != self.root:
                     _remove_if_empty(parent, parent.parent)
         return swept
+
+    def _collect(
+        self, parent: Path, token: str, entries: Sequence[str], remove: bool
+    ) -> Iterator[Collected]:
+        """Remove or list the ``entries`` of a folder that one lock protects, unless a process holds
+        the lock."""
+        path = parent / f".lock-{token}"
+        if (lock := take_lock(path, self._make_folder)) is None:
+            return
+        try:
+            if path.name in entries:
+                yield Collected(path, 0)
+            # The previous holder may already have removed some of them.
+            for folder in (parent / entry for entry in entries):
+                if files.is_folder(folder):
+                    size = discard(folder, token) if remove else files.tree_size(folder)
+                    yield Collected(folder, size)
+        finally:
+            if remove or path.name not in entries:
+                release(path, lock)
+            else:
+                files.system.close(lock)
 
     def _existing(self, kind: str, name: str, version: str) -> Artifact | None:
         """Return the artifact of a version with this name or, if ``any_name`` is set, with any

@@ -17,153 +17,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from numtok.config import threads
-from numtok.errors import NumtokError, UsageError
-from numtok.machine import cores
+from numtok.errors import NumtokError
 from numtok.plugins import fault_of
-from numtok.settings.race import Config as RaceConfig
 from numtok.stages import eval, train
 from numtok.store.artifact import Artifact
-from numtok.store.engines.engine import LOCAL, Engine, Spool, cluster
-from numtok.store.engines.local import Workers
-from numtok.store.engines.workers import ClusterNode, check_processes, gpu_slots
+from numtok.store.engines.engine import LOCAL, Engine
 from numtok.store.store import Absent, Store
-from numtok.sweeps.plan import Point, Sweep, label_of
-from numtok.training.device import device_count, device_of, threads_alone
-
-_FINALISTS = 2  # fewest candidates in the last round of a race
-
-
-class Side(NamedTuple):
-    """How runs are executed in parallel: the number of runs at a time, the threads per run, and a
-    note on this choice.
-
-    gpus
-        The GPUs, in the form that :class:`Workers` takes.
-    engine
-        Name of the engine that executes the runs.
-    gpu
-        True if each run has its own GPU on a cluster.
-    """
-
-    jobs: int
-    threads: int | None
-    note: str = ""
-    gpus: Sequence[str] = ()
-    engine: str = LOCAL
-    gpu: bool = False
-
-    def workers(self, spool: Spool) -> Engine:
-        """Return the engine that executes the runs. ``spool`` creates temporary folders in the
-        store."""
-        if self.engine == LOCAL:
-            return Workers(self.jobs, self.gpus)
-        return cluster(self.engine, self.jobs, spool, self.threads or 1, self.gpu)
-
-
-def side_by_side(sweep: Sweep, requested: int | None) -> Side:
-    """Return the number of parallel runs of a sweep on this machine, and their threads and GPUs.
-
-    ``requested`` is the number of parallel runs. The default is one per GPU or, without GPUs, one
-    per core. The default never exceeds the number of runs in the sweep.
-
-    The default is a single run at a time if parallel runs would slow each other down: if their
-    budget is in minutes and they run on the CPU, or if the sweep file names a single GPU. The
-    default does not depend on the number of unfinished runs, because the last digits of results
-    depend on the number of threads.
-    """
-    most = threads() or cores()
-    used = [device_of(training.device) for training in sweep.trainings]
-    counts = (device_count("all", device) for device in used if device.type == "cuda")
-    gpus = min(counts, default=0)
-    jobs = _checked_jobs(requested) or min(gpus or (1 if sweep.timed else most), sweep.size)
-    note = ""
-    if sweep.timed and jobs > max(1, gpus):
-        note = f", which makes each slower; with a budget in minutes, use --jobs {max(1, gpus)}"
-    elif sweep.timed and jobs == 1:
-        note = ", because the budget is in minutes"
-    slots = gpu_slots(jobs, gpus) if gpus > 1 else ()
-    return Side(jobs, None if jobs == 1 else max(1, most // jobs), note, slots)
-
-
-def on_cluster(
-    sweep: Sweep, requested: int | None, engine: str, nodes: Sequence[ClusterNode]
-) -> Side:
-    """Return the number of parallel runs of a sweep on a cluster, and their threads and GPUs.
-
-    ``requested`` is the number of parallel runs. The default is one per GPU. Without GPUs, it is
-    the number of runs that fit on the CPUs of all nodes, or one per node if the budget is in
-    minutes. The default never exceeds the number of runs in the sweep.
-
-    Each run has its own GPU if there are any, unless the sweep file sets the device to ``cpu`` for
-    all models. NUMTOK_THREADS sets the number of threads per run. By default, a run with a GPU gets
-    its share of the node's CPUs, and a run on CPUs whose budget is in minutes gets a whole node.
-    Other runs have one thread, so that the last digits of results do not depend on the cluster.
-    """
-    gpu = {training.device for training in sweep.trainings} != {"cpu"}
-    return _on_nodes(nodes, requested, engine, gpu=gpu, timed=sweep.timed, most=sweep.size)
-
-
-def race_side(config: RaceConfig, nodes: Sequence[ClusterNode]) -> Side:
-    """Return the number of parallel runs of a race, and their threads and GPUs.
-
-    ``--jobs`` sets the number of parallel runs. The default is one per GPU or, without GPUs, one
-    per core, but at most twice the number of seeds. On a cluster, the defaults are the same as in
-    :func:`on_cluster`, except that they are not limited by the number of runs.
-
-    Parallel runs save time, because budgets are in steps: several runs together train more steps in
-    the same time than one run on all cores. The number of threads is always set and is stored in
-    the race's plan, so that the result is the same on any machine on which the race resumes.
-    """
-    if config.engine != LOCAL:
-        return _on_nodes(nodes, config.jobs, config.engine, gpu=config.device != "cpu")
-    device = device_of(config.device)
-    if device.type == "cpu" and config.devices not in ("1", "all"):
-        raise UsageError(
-            f"--devices {config.devices} needs GPUs, but this race runs on the CPU. To set the "
-            "number of parallel runs: --jobs"
-        )
-    gpus = device_count(config.devices, device)
-    cores = threads_alone()
-    default = min(cores, _FINALISTS * config.seeds) if device.type == "cpu" else gpus
-    jobs = _checked_jobs(config.jobs) or default
-    slots = gpu_slots(jobs, gpus) if device.type == "cuda" and gpus > 1 else ()
-    each = max(1, cores // jobs)
-    return Side(jobs, each, gpus=slots)
-
-
-def _checked_jobs(jobs: int | None) -> int | None:
-    """Return ``jobs`` after checking it against this machine."""
-    return None if jobs is None else check_processes("jobs", jobs)
-
-
-def _on_nodes(
-    nodes: Sequence[ClusterNode],
-    requested: int | None,
-    engine: str,
-    *,
-    gpu: bool,
-    timed: bool = False,
-    most: int | None = None,
-) -> Side:
-    """Return the number of parallel runs on the given nodes, and their threads and GPUs.
-
-    ``most`` is the number of runs, or None if it is not limited. ``gpu`` is True if runs may use a
-    GPU.
-    """
-    gpu = gpu and any(node.gpus for node in nodes)
-    able = [node for node in nodes if node.gpus or not gpu]
-    if gpu:
-        each = threads() or min(max(1, node.cpus // node.gpus) for node in able)
-        room = sum(node.gpus for node in able)
-    elif timed:
-        each = threads() or min((node.cpus for node in able), default=1)
-        room = len(able)
-    else:
-        each = threads() or 1
-        room = sum(node.cpus // each for node in able)
-    jobs = requested or max(1, room if most is None else min(room, most))
-    return Side(jobs, each, engine=engine, gpu=gpu)
+from numtok.sweeps.parallel import Parallelism
+from numtok.sweeps.plan import Point, label_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -334,7 +195,7 @@ class Runner:
     """
 
     root: Path
-    side: Side
+    parallel: Parallelism
     engine: Engine
     progress: Progress
     failed: list[Failed]
@@ -344,15 +205,15 @@ class Runner:
     def __call__(self, runs: Sequence[Run]) -> dict[int, Path]:
         if not runs:
             return {}
-        look, outcomes, left, of_others = RunUnit(self.root, make=False), [], [], 0
+        lookup, outcomes, left, of_others = RunUnit(self.root, make=False), [], [], 0
         own_models = self._own_models(runs)
         for run in runs:
             try:
-                outcome = look(run)
+                outcome = lookup(run)
             except Absent:
                 outcome = None
             # A run that is impossible here may be possible on a node with a GPU.
-            if outcome is not None and (outcome.report or self.side.engine == LOCAL):
+            if outcome is not None and (outcome.report or self.parallel.engine == LOCAL):
                 outcomes.append(outcome)
             elif repr(run.train) in own_models:
                 left.append(run)
@@ -368,7 +229,7 @@ class Runner:
                 _show_trace(problem)
                 self.progress(SweepProgress(f"{label_of(run.point)}: {problem}", known, len(runs)))
         started = time.monotonic()
-        work = RunUnit(self.root, self.side.threads)
+        work = RunUnit(self.root, self.parallel.threads)
         for outcome in self.engine.run(work, _in_rounds(left)):
             outcomes.append(outcome)
             self.each(outcome)
@@ -396,8 +257,8 @@ class Runner:
         message += f", {refused} failed" if refused else ""
         message += f", {of_others} left to other parts" if of_others else ""
         if left > 1:
-            jobs = "one" if self.side.jobs == 1 else min(self.side.jobs, left)
-            message += f"; {jobs} at a time{self.side.note}"
+            jobs = "one" if self.parallel.jobs == 1 else min(self.parallel.jobs, left)
+            message += f"; {jobs} at a time{self.parallel.note}"
         return message
 
     def _own_models(self, runs: Sequence[Run]) -> set[str]:

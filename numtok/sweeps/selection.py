@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 from numtok.errors import DataError
 from numtok.evaluation.comparison.experiments import ExperimentCosts, costs_of
-from numtok.evaluation.report_files import Evaluation, ReportPredictions, check_measures, read
+from numtok.evaluation.prediction_table import check_measures
+from numtok.evaluation.report_files import Evaluation, ReportPredictions, read
 from numtok.metrics.base import METRICS
 from numtok.registry import spec_of
 from numtok.reports import REPORT

@@ -28,19 +28,9 @@ from numtok.store.artifact import TABLE, Artifact
 from numtok.store.engines.engine import LOCAL, connected
 from numtok.store.store import Store
 from numtok.sweeps.file import read_sweep
+from numtok.sweeps.parallel import Parallelism, cluster_parallelism, sweep_parallelism
 from numtok.sweeps.plan import FETCHED, Point, Select, Source, Sweep, Trainings, label_of
-from numtok.sweeps.runs import (
-    Failed,
-    OthersLeft,
-    Progress,
-    Run,
-    Runner,
-    Side,
-    SweepProgress,
-    on_cluster,
-    quiet_store,
-    side_by_side,
-)
+from numtok.sweeps.runs import Failed, OthersLeft, Progress, Run, Runner, SweepProgress, quiet_store
 from numtok.sweeps.selection import Choice, Selection
 
 # Axes that give different test sets of one data set, and so different tables.
@@ -120,20 +110,22 @@ def run(config: Config, store: Store, progress: Progress) -> Result:
     sweep = read_sweep(Path(config.file), config.changes, config.max_runs)
     with connected(config.engine) as nodes:
         if config.engine == LOCAL:
-            side = side_by_side(sweep, config.jobs)
+            parallel = sweep_parallelism(sweep, config.jobs)
         else:
-            side = on_cluster(sweep, config.jobs, config.engine, nodes)
-        return _swept(sweep, side, config.part, quiet_store(store.root), progress)
+            parallel = cluster_parallelism(sweep, config.jobs, config.engine, nodes)
+        return _swept(sweep, parallel, config.part, quiet_store(store.root), progress)
 
 
-def _swept(sweep: Sweep, side: Side, part: str | None, store: Store, progress: Progress) -> Result:
+def _swept(
+    sweep: Sweep, parallel: Parallelism, part: str | None, store: Store, progress: Progress
+) -> Result:
     failed: list[Failed] = []
-    runs = list(_runs(sweep, side.engine, store, progress, failed))
+    runs = list(_runs(sweep, parallel.engine, store, progress, failed))
     choices: list[Choice] = []
     try:
-        with side.workers(store.spool) as engine:
+        with parallel.workers(store.spool) as engine:
             runner = Runner(
-                root=store.root, side=side, progress=progress, failed=failed, part=part,
+                root=store.root, parallel=parallel, progress=progress, failed=failed, part=part,
                 engine=engine,
             )  # fmt: skip
             if sweep.select is not None:

@@ -15,6 +15,7 @@ import torch
 
 from numtok.config import threads
 from numtok.errors import TrainingFailed, UsageError, is_out_of_memory
+from numtok.names import counted
 from numtok.store.engines.workers import check_processes
 from numtok.training.ranks import launched
 
@@ -47,8 +48,7 @@ def device_of(name: str) -> torch.device:
     index = name.partition(":")[2] or (os.environ.get("LOCAL_RANK", "0") if launched() else "")
     if index and int(index) >= (count := torch.cuda.device_count()):
         raise UsageError(
-            f"--device cuda:{index}: PyTorch finds {count} GPU{'s' * (count != 1)}, numbered from "
-            "cuda:0"
+            f"--device cuda:{index}: PyTorch finds {counted(count, 'GPU')}, numbered from cuda:0"
         )
     torch.backends.cudnn.rnn.fp32_precision = "ieee"  # type: ignore[attr-defined]  # not TF32
     return torch.device(f"cuda:{index}" if index else "cuda")
@@ -91,7 +91,7 @@ def device_count(devices: str, device: torch.device) -> int:
     if device.type == "cpu":
         return check_processes("devices", count)
     if count > available:
-        gpus = f"{available} GPU" + "s" * (available != 1)
+        gpus = counted(available, "GPU")
         raise UsageError(f"--devices {devices}: PyTorch finds {gpus}. Use {available}, or all")
     return count
 
@@ -179,7 +179,7 @@ class MatmulRate:
     """The speed of large matrix products on a device, in multiplications and additions per second.
 
     It is the best speed measured in this process, because other work on the machine slows
-    measurements down. A CPU is measured repeatedly during a run (:meth:`look_again`); a GPU is
+    measurements down. A CPU is measured repeatedly during a run (:meth:`remeasure`); a GPU is
     measured only once, before the run allocates memory. A speed that the run itself reaches also
     counts as a measurement (:meth:`share`). On a machine that is always busy, the result is too
     low.
@@ -199,7 +199,7 @@ class MatmulRate:
         """Best speed so far, in multiplications and additions per second."""
         return max(self._measured[self._key].rate, self._reached)
 
-    def look_again(self) -> None:
+    def remeasure(self) -> None:
         """Repeat the measurement on a CPU, if it takes less than 0.5% of the time since the last
         one.
 

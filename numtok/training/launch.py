@@ -87,7 +87,7 @@ def _rank(
     folder: Path,
     count: int,
     work: bytes,
-    queue: "SimpleQueue[Any]",
+    queue: SimpleQueue[Any],
     *arguments: Any,
 ) -> Any:
     os.setpgid(0, 0)  # so that a terminal's signals arrive only once, from the agent
@@ -120,7 +120,7 @@ def _be_quiet() -> None:
 
 
 @contextmanager
-def _listening(queue: "SimpleQueue[Any]", listener: Send) -> Iterator[None]:
+def _listening(queue: SimpleQueue[Any], listener: Send) -> Iterator[None]:
     end = secrets.token_hex(8)
 
     def listen() -> None:

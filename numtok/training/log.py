@@ -24,7 +24,7 @@ EXACT = "exact"  # the fraction of exact answers; some schemes have none
 Line = dict[str, str | int | float | None]
 
 
-class Look(msgspec.Struct, frozen=True):
+class LoggedMetrics(msgspec.Struct, frozen=True):
     """One line in the log of a text model: the metrics of a split at one point during training.
 
     ``tokens`` is the number of tokens trained on so far. ``figures`` maps the name of each metric
@@ -53,20 +53,20 @@ class EpochLosses(msgspec.Struct, frozen=True):
 _LOG = StoredLines(name=LOG_FILE, kind=Line)
 
 
-def read_log(folder: Path) -> list[Look]:
+def read_log(folder: Path) -> list[LoggedMetrics]:
     """Return the lines in the log of a text model, in order.
 
     Raises StoreError if the file is damaged.
     """
-    looks = []
+    entries = []
     for number, line in enumerate(_LOG.read(folder), 1):
         with reading(folder / LOG_FILE, where=f"line {number}: "):
             when = {key: line[key] for key in ("step", "tokens", "split") if key in line}
             figures = {key: value for key, value in line.items() if key not in when}
-            looks.append(convert({**when, "figures": figures}, Look))
+            entries.append(convert({**when, "figures": figures}, LoggedMetrics))
             if "loss" not in figures:
                 raise ValueError("it has no loss")
-    return looks
+    return entries
 
 
 def is_log_of_texts(folder: Path) -> bool:

@@ -24,7 +24,15 @@ from numtok.training.resolved_texts import ResolvedTexts
 from numtok.training.run import TrainingRun
 from numtok.training.trainer import WHOLE_STEP, DeviceBatch, Trainer, TrainerState
 
-_COSTLIEST = 15
+T = TypeVar("T")
+ENDLESS = 1 << 30  # steps of a run that only measures speed
+_RECORDS, _VALIDATIONS = 200, 20  # per run, at most
+# Training batches per validation batch. That costs a third of a step, so validation takes a tenth
+# of the time.
+_STEPS_PER_VALIDATION_BATCH = 3
+_TRACED_STEPS = 5
+_WARM_STEPS = 3  # not timed, because the first steps allocate memory and choose kernels
+_COSTLIEST = 15  # operations in the result of :func:`traced`
 
 
 class Cost(NamedTuple):
@@ -70,16 +78,6 @@ def traced(
         )
         for event in events[:_COSTLIEST]
     ]
-
-
-T = TypeVar("T")
-ENDLESS = 1 << 30  # steps of a run that only measures speed
-_RECORDS, _VALIDATIONS = 200, 20  # per run, at most
-# Training batches per validation batch. That costs a third of a step, so validation takes a tenth
-# of the time.
-_STEPS_PER_LOOK = 3
-_TRACED_STEPS = 5
-_WARM_STEPS = 3  # not timed, because the first steps allocate memory and choose kernels
 
 
 class Speed(NamedTuple):
@@ -214,7 +212,7 @@ class Training:
         record_every, validate_every = max(1, steps // _RECORDS), steps
         if self.validation:
             batches = self.validation.validation_batch_count
-            validate_every = max(1, steps // _VALIDATIONS, _STEPS_PER_LOOK * batches)
+            validate_every = max(1, steps // _VALIDATIONS, _STEPS_PER_VALIDATION_BATCH * batches)
         clock, workers = _Clock(self, trainer), self.resolved.config.batch_workers
         answers = self.validation.answers() if self.validation else None
         every = self.resolved.config.checkpoint_steps
@@ -230,7 +228,7 @@ class Training:
                     losses = trainer.means()
                     watch(self._record("train", trainer, losses))
                     self.progress(clock.update(losses["loss"]))
-                    self.run.rate.look_again()
+                    self.run.rate.remeasure()
                 if self.validation and (trainer.step % validate_every == 0 or done):
                     metrics = trainer.validate(self.validation.validation_batches())
                     if answers is not None:

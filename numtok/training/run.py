@@ -159,7 +159,7 @@ class TrainingRun(Generic[_P]):
         speeds
             Totals of other quantities, such as tokens. They are reported per second.
         """
-        self.rate.look_again()
+        self.rate.remeasure()
         device, ranks = self.execution.device, self.execution.ranks
         share = self.rate.share(flops / max(self.seconds, 1e-9) / ranks.count)
         return clocks(

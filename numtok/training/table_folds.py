@@ -149,7 +149,7 @@ class FoldFit:
                 after(epoch.epoch, None, f"epoch {epoch.epoch} of fold {fold}")
         if len(self.folds) > 1 and not was_done:
             run.save(fitting.epoch, fitting.state())
-        run.rate.look_again()
+        run.rate.remeasure()
         fitted = preparation.finished()
         run.rate.share(_flops(fitted) / max(run.seconds, 1e-9))
         return FoldDone(

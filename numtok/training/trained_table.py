@@ -45,7 +45,7 @@ from numtok.training.device import torch_threads
 from numtok.training.features import Features, Inputs
 
 _SMALL = 2e9  # operations of one pass over a batch
-_LOOKED_AT = 1 << 14  # validation rows per forward pass
+_VALIDATION_BATCH = 1 << 14  # validation rows per forward pass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,7 +203,9 @@ class TableLearner:
     def validation_loss(self) -> float:
         """Return the mean loss over the validation rows."""
         self.model.eval()
-        parts = zip(*(torch.split(part, _LOOKED_AT) for part in self._validation), strict=True)
+        parts = zip(
+            *(torch.split(part, _VALIDATION_BATCH) for part in self._validation), strict=True
+        )
         total = sum(float(widened(self.model.losses(*part)).sum()) for part in parts)
         return total / len(self._validation[0])
 

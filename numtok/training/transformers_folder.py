@@ -44,7 +44,7 @@ _TOKENS = {
     "mask_token": SPECIALS[MASK],
 }
 _NEVER = [PAD, MASK]  # tokens that are never generated
-_LOOK = 16  # number of tokens that two models are compared on
+_COMPARED_TOKENS = 16  # number of tokens that two models are compared on
 
 
 class TransformersConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,7 +140,7 @@ def _whole(loaded: LoadedModel) -> "PreTrainedModel | None":
     if standard is None:
         return None
     # Some architectures postprocess logits (scale or bound them), so compare the outputs.
-    length = min(_LOOK, model.settings.context)
+    length = min(_COMPARED_TOKENS, model.settings.context)
     tokens_BL = torch.from_numpy(
         np.random.default_rng(0).integers(0, codec.vocabulary_size, (1, length))
     )

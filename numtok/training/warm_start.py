@@ -196,7 +196,7 @@ def _used(model: Model, init: Model) -> list[tuple[str, object, object]]:
     return [*((key, new[key], old[key]) for key in new), *used]
 
 
-_LOOK, _SHORT = 6, 2  # tokens of the longer and the shorter row of the test inputs
+_LONG, _SHORT = 6, 2  # tokens of the longer and the shorter row of the test inputs
 _NEAR = 1e-3  # tolerance for equal hidden states, which are about 1 in size
 
 
@@ -258,19 +258,19 @@ def _check_sight(module: TrunkModule, causal: bool, width: int, shown: str) -> N
     """Raise UsageError if hidden states attend to the wrong tokens, if they depend on padding, or
     if cached decoding differs from a full pass: architectures differ in all of these."""
     random = torch.Generator().manual_seed(0)
-    x_BLD = torch.randn(2, _LOOK, width, generator=random)
+    x_BLD = torch.randn(2, _LONG, width, generator=random)
     other_BLD = x_BLD.clone()
     other_BLD[:, -1] = x_BLD[:, -1].flip(1)
-    before = _LOOK - 1
+    before = _LONG - 1
     try:
         states, changed = module(x_BLD, None), module(other_BLD, None)
         wrong = _near(states[:, :before], changed[:, :before]) is not causal
-        real_BL = torch.arange(_LOOK) < torch.tensor([[_LOOK], [_SHORT]])
+        real_BL = torch.arange(_LONG) < torch.tensor([[_LONG], [_SHORT]])
         alone, padded = module(x_BLD[1:, :_SHORT], None)[0], module(x_BLD, real_BL)[1, :_SHORT]
         wrong |= not _near(padded, alone)
         if causal and isinstance(module, CachedModule) and not wrong:
             rows, length_B = torch.arange(2), torch.tensor([before, _SHORT])
-            cache = module.cache(len(x_BLD), _LOOK)
+            cache = module.cache(len(x_BLD), _LONG)
             module.extend(x_BLD[:, :before], cache)
             cache.rewind(length_B, before)
             following = module.extend(x_BLD[rows, length_B][:, None], cache)[:, 0]

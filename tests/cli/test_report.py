@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from numtok.cli.output.figures import amount, duration, interval, metric_cells, number, share
 from numtok.cli.output.printing import Format, Sheet, print_parts
 from numtok.cli.output.report import _across, best_line, headline_metrics, skill
-from numtok.evaluation.report_files import rows_by_value
+from numtok.evaluation.prediction_table import rows_by_value
 from numtok.reports import REPORT_FILE, BestBaseline, Figure, Report
 from numtok.row import in_order
 from numtok.store.artifact import Artifact

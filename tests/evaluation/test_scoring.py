@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from numtok.evaluation.report_files import TrainMeans
+from numtok.evaluation.prediction_table import TrainMeans
 from numtok.evaluation.scoring import Scores, baseline_scores, number_baselines, score
 from numtok.metrics.base import METRICS, paired
 from numtok.reports import BestBaseline

@@ -19,7 +19,8 @@ from numtok.encoding.stored_codec import read_codec
 from numtok.errors import DataError
 from numtok.evaluation.labels import LabelEvaluation
 from numtok.evaluation.numbers import NumberEvaluation
-from numtok.evaluation.report_files import ReportPredictions, clusters_note, read
+from numtok.evaluation.prediction_table import clusters_note
+from numtok.evaluation.report_files import ReportPredictions, read
 from numtok.metrics.base import METRICS, Predictions, figures, paired
 from numtok.reports import PREDICTIONS_FILE, Figures
 from numtok.stages import compare, probe

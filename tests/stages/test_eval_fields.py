@@ -12,7 +12,8 @@ import pytest
 from numtok.cli.output.pages.page import PageChart, RowList
 from numtok.cli.output.pages.report import report_page
 from numtok.errors import UsageError
-from numtok.evaluation.report_files import ReportPredictions, TrainMeans, answers, read
+from numtok.evaluation.prediction_table import TrainMeans, answers_of
+from numtok.evaluation.report_files import ReportPredictions, read
 from numtok.reports import PREDICTIONS_FILE, Figures, Report
 from numtok.stages import compare
 from numtok.store.artifact import Artifact
@@ -264,10 +265,10 @@ def test_each_target_has_the_deviation_of_its_own_errors(targets: Artifact, says
 def test_what_is_no_number_counts_as_the_mean_of_its_target(targets: Artifact) -> None:
     table = pq.read_table(targets.path / PREDICTIONS_FILE)
     table = table.set_column(table.column_names.index("valid"), "valid", [[False] * table.num_rows])
-    made = answers(table, TrainMeans(9.0, {"small": 2.5, "large": 1195.0}), "report")
+    made = answers_of(table, TrainMeans(9.0, {"small": 2.5, "large": 1195.0}), "report")
     wanted = {"small": 2.5, "large": 1195.0}
     assert made.prediction.tolist() == [wanted[name] for name in table["target"].to_pylist()]
-    assert set(answers(table, TrainMeans(9.0), "report").prediction.tolist()) == {9.0}
+    assert set(answers_of(table, TrainMeans(9.0), "report").prediction.tolist()) == {9.0}
 
 
 def test_reports_compare_target_by_target_with_skill(targets: Artifact, numtok: Shell) -> None:

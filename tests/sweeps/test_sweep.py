@@ -27,15 +27,8 @@ from numtok.store.engines.local import Workers
 from numtok.store.engines.workers import ClusterNode
 from numtok.store.store import Store
 from numtok.sweeps.file import read_sweep
-from numtok.sweeps.runs import (
-    Run,
-    Runner,
-    RunOutcome,
-    Side,
-    SweepProgress,
-    on_cluster,
-    side_by_side,
-)
+from numtok.sweeps.parallel import Parallelism, cluster_parallelism, sweep_parallelism
+from numtok.sweeps.runs import Run, Runner, RunOutcome, SweepProgress
 from numtok.sweeps.sweep import Config, Result, run
 from tests.messages import Says
 from tests.shell import Shell
@@ -214,20 +207,20 @@ def test_equal_minutes_are_measured_for_each_scheme(tmp_path: Path) -> None:
     assert all(one.steps >= 1 for one in spent.values())
 
 
-def side(folder: Path, budget: str, asked: int | None = None) -> Side:
+def side(folder: Path, budget: str, asked: int | None = None) -> Parallelism:
     path = written(folder, f"{XVAL}{budget}\nseed = [0, 1, 2]\n")
-    return side_by_side(read_sweep(path), asked)
+    return sweep_parallelism(read_sweep(path), asked)
 
 
 def test_jobs_share_the_cores_unless_their_budget_is_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: Says
 ) -> None:
     monkeypatch.setenv("NUMTOK_THREADS", "8")
-    assert side(tmp_path, "steps = 2") == Side(3, 2)  # three runs need at most three jobs
-    assert side(tmp_path, "steps = 2", 2) == Side(2, 4)
-    assert side(tmp_path, "steps = 2", 1) == Side(1, None)
+    assert side(tmp_path, "steps = 2") == Parallelism(3, 2)  # three runs need at most three jobs
+    assert side(tmp_path, "steps = 2", 2) == Parallelism(2, 4)
+    assert side(tmp_path, "steps = 2", 1) == Parallelism(1, None)
     monkeypatch.setattr("numtok.store.engines.workers.cores", lambda: 5)
-    assert side(tmp_path, "steps = 2", 20) == Side(20, 1)
+    assert side(tmp_path, "steps = 2", 20) == Parallelism(20, 1)
     with pytest.raises(UsageError, match="--jobs 21 is too many processes for 5 cores"):
         side(tmp_path, "steps = 2", 21)
     alone, two = side(tmp_path, "minutes = 3"), side(tmp_path, "minutes = 3", 2)
@@ -243,13 +236,13 @@ def test_runs_on_gpus_have_one_each(
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
-    assert side(tmp_path, "steps = 2") == Side(2, 4, gpus=["3", "5"])
-    assert side(tmp_path, "minutes = 2") == Side(2, 4, gpus=["3", "5"])
-    assert side(tmp_path, "steps = 2", 1) == Side(1, None, gpus=["3"])
-    assert side(tmp_path, "steps = 2", 3) == Side(3, 2, gpus=["3", "5", "3"])
+    assert side(tmp_path, "steps = 2") == Parallelism(2, 4, gpus=["3", "5"])
+    assert side(tmp_path, "minutes = 2") == Parallelism(2, 4, gpus=["3", "5"])
+    assert side(tmp_path, "steps = 2", 1) == Parallelism(1, None, gpus=["3"])
+    assert side(tmp_path, "steps = 2", 3) == Parallelism(3, 2, gpus=["3", "5", "3"])
     says(side(tmp_path, "minutes = 2", 3).note, "slower", "--jobs 2")
-    assert side(tmp_path, 'steps = 2\ndevice = "cuda:1"') == Side(1, None)
-    assert side(tmp_path, 'steps = 2\ndevice = "cpu"') == Side(3, 2)
+    assert side(tmp_path, 'steps = 2\ndevice = "cuda:1"') == Parallelism(1, None)
+    assert side(tmp_path, 'steps = 2\ndevice = "cpu"') == Parallelism(3, 2)
 
 
 def test_runs_on_a_cluster_have_cpus_or_a_gpu_of_their_own(
@@ -261,7 +254,7 @@ def test_runs_on_a_cluster_have_cpus_or_a_gpu_of_their_own(
     def side(budget: str, asked: int | None = None, gpus: bool = True) -> tuple[int, int, bool]:
         path = written(tmp_path, f"{XVAL}{budget}\nseed = [{', '.join(map(str, range(40)))}]\n")
         there = nodes if gpus else [node._replace(gpus=0) for node in nodes]
-        found = on_cluster(read_sweep(path), asked, "ray", there)
+        found = cluster_parallelism(read_sweep(path), asked, "ray", there)
         assert found.engine == "ray" and not found.gpus and found.threads is not None
         return found.jobs, found.threads, found.gpu
 
@@ -275,7 +268,7 @@ def test_runs_on_a_cluster_have_cpus_or_a_gpu_of_their_own(
     assert side("steps = 2") == (6, 8, True)
     monkeypatch.setenv("NUMTOK_THREADS", "32")  # more than any node has; the engine rejects it
     assert side("steps = 2", gpus=False) == (1, 32, False)
-    assert on_cluster(read_sweep(tmp_path / "sweep.toml"), None, "ray", []).jobs == 1
+    assert cluster_parallelism(read_sweep(tmp_path / "sweep.toml"), None, "ray", []).jobs == 1
 
 
 def test_a_run_that_cannot_be_here_may_be_on_a_node(tmp_path: Path) -> None:
@@ -289,9 +282,9 @@ def test_a_run_that_cannot_be_here_may_be_on_a_node(tmp_path: Path) -> None:
 
     one = train.Config("data", device="cuda")
     run = Run(index=0, table="", point={}, train=one, eval=eval.Config("model", "data"))
-    side = Side(1, 1, engine="ray", gpu=True)
+    side = Parallelism(1, 1, engine="ray", gpu=True)
     told: list[SweepProgress] = []
-    runner = Runner(root=tmp_path, side=side, engine=Nodes(1), progress=told.append, failed=[])
+    runner = Runner(root=tmp_path, parallel=side, engine=Nodes(1), progress=told.append, failed=[])
     assert runner([run]) == {0: tmp_path}
     assert done == [run] and [one.what for one in told] == ["1 run on test", ""]
 

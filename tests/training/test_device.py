@@ -170,7 +170,7 @@ def test_a_rate_that_was_measured_beside_other_work_is_mended_by_a_later_look(
     rate = MatmulRate(CPU, bfloat16=False)
     shares = [rate.share(18e9)]
     for _ in range(2):
-        rate.look_again()
+        rate.remeasure()
         shares.append(rate.share(18e9))
     assert shares == [0.9, 0.4, 0.4]
     assert rate.per_second == 45e9 == MatmulRate(CPU, bfloat16=False).per_second
@@ -200,7 +200,7 @@ def test_looks_at_the_rate_take_little_of_a_run(
     rate = MatmulRate(CPU, bfloat16=False)
     while now < 1000:
         now += 0.5
-        rate.look_again()
+        rate.remeasure()
     assert 30 < measurements <= 0.005 * now / 0.1 + 1
 
 

@@ -22,7 +22,7 @@ from numtok.stages import compare, encode, eval, gen, train
 from numtok.store.artifact import Artifact
 from numtok.store.store import Store
 from numtok.training.examples import ExactAnswers
-from numtok.training.log import Look, read_log
+from numtok.training.log import LoggedMetrics, read_log
 from tests import fakemodels
 from tests.stages.test_eval import TINY, quiet
 
@@ -69,7 +69,7 @@ class Validation(NamedTuple):
         return ExactAnswers.of(self.samples, batches, self.codec, 16)
 
 
-def log(model: Artifact) -> list[Look]:
+def log(model: Artifact) -> list[LoggedMetrics]:
     return [entry for entry in read_log(model.path) if entry.split == "validation"]
 
 

@@ -11,7 +11,8 @@ from numtok.evaluation.comparison.seeds import (
     bootstrapped,
     seed_statistics,
 )
-from numtok.evaluation.report_files import FOLD, Evaluation, ReportPredictions, check_measures
+from numtok.evaluation.prediction_table import FOLD, check_measures
+from numtok.evaluation.report_files import Evaluation, ReportPredictions
 from numtok.metrics.base import Metric, figures
 from numtok.registry import spec_of
 from numtok.reports import Figure

@@ -17,7 +17,7 @@ from numtok.data.reading.split_rule import TRAIN
 from numtok.errors import UsageError
 from numtok.evaluation.report_files import Evaluation
 from numtok.store.artifact import MODEL, Resolve
-from numtok.training.log import EpochLosses, Look, is_log_of_texts, read_epochs, read_log
+from numtok.training.log import EpochLosses, LoggedMetrics, is_log_of_texts, read_epochs, read_log
 
 Over = Literal["seconds", "samples", "tokens"]
 OVER = get_args(Over)
@@ -63,14 +63,16 @@ def learning_curves(
     return curves
 
 
-def _of_texts(label: str, evaluation: Evaluation, looks: Sequence[Look]) -> list[LearningCurve]:
+def _of_texts(
+    label: str, evaluation: Evaluation, entries: Sequence[LoggedMetrics]
+) -> list[LearningCurve]:
     costs = evaluation.report.costs
     curves = []
-    for split in dict.fromkeys(look.split for look in looks):
-        own = [look for look in looks if look.split == split]
-        rows = np.array([look.step for look in own], np.float64) / max(costs.steps, 1)
-        tokens = np.array([look.tokens for look in own], np.float64) / max(costs.tokens, 1)
-        loss = [look.figures["loss"] for look in own]
+    for split in dict.fromkeys(entry.split for entry in entries):
+        own = [entry for entry in entries if entry.split == split]
+        rows = np.array([entry.step for entry in own], np.float64) / max(costs.steps, 1)
+        tokens = np.array([entry.tokens for entry in own], np.float64) / max(costs.tokens, 1)
+        loss = [entry.figures["loss"] for entry in own]
         curves.append(_curve(label, evaluation, split, (rows, tokens), loss))
     return curves
 

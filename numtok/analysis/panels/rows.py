@@ -18,7 +18,8 @@ from numtok.data.records.rendering import ROWS
 from numtok.data.tables.table import Table, read_table_of
 from numtok.encoding.splits import read_ids, read_pieces, splits
 from numtok.errors import UsageError
-from numtok.evaluation.report_files import TARGET, ReportPredictions, has_fields
+from numtok.evaluation.prediction_table import TARGET, has_fields
+from numtok.evaluation.report_files import ReportPredictions
 from numtok.metrics.base import Predictions
 from numtok.reports import FIELD, Report
 from numtok.row import GROUP

@@ -8,6 +8,7 @@ from numtok.analysis.profiling.field_profile import FieldProfile, shown_range
 from numtok.analysis.profiling.scheme_error import FieldLoss, SchemeLosses, digits_kept
 from numtok.analysis.profiling.short_values import short_value
 from numtok.encoding.schemes.base import Scheme
+from numtok.names import counted
 from numtok.registry import spec_of
 
 #: An error of this fraction of the spread limits R2 to 0.9999 (1 - 0.01^2). Models that read
@@ -83,7 +84,7 @@ def keeps(scheme: Scheme) -> str:
         return "keeps all digits"
     kept, exactly = digits_kept(error)
     if error < _FINE or exactly:
-        return f"keeps {kept} digit{'s' if kept > 1 else ''}"
+        return f"keeps {counted(kept, 'digit')}"
     return f"rounds to {percent(error)}"
 
 
@@ -101,12 +102,6 @@ def part(error: float) -> str:
     """Format an error relative to the standard deviation as a percentage, or as ``all`` if it is 1
     or more."""
     return percent(error) if error < 1 else "all"
-
-
-def counted(number: int, about: str = "") -> str:
-    """Format a count of numbers, such as ``1 number`` or, with a prefix, ``about 2,967
-    numbers``."""
-    return f"{about}{number:,} number{'s' if number > 1 else ''}"
 
 
 def _unwritable(schemes: Sequence[SchemeLosses]) -> Iterator[ProfileWarning]:
@@ -155,8 +150,9 @@ def _losses_of(
         yield (
             "clipped",
             share,
-            f" cannot represent {counted(loss.clipped, '' if loss.clipped_exact else 'about ')} "
-            f"({percent(share)}) of {where}: its range is {low} to {high}{after}",
+            f" cannot represent {'' if loss.clipped_exact else 'about '}"
+            f"{counted(loss.clipped, 'number')} ({percent(share)}) of {where}: its range is "
+            f"{low} to {high}{after}",
         )
     rounded = loss.error_of_spread is not None and loss.error_of_spread >= LOST_SPREAD
     # Clipped numbers are merged too, but have a warning of their own.
@@ -196,8 +192,8 @@ def _rare(schemes: Sequence[SchemeLosses], numbers: int) -> Iterator[ProfileWarn
             kind="rare",
             schemes=tuple(losses.spec for losses in many),
             figure=numbers / many[0].scheme.paper_vocabulary_size,
-            text=f"{listed(sizes)} {verb} too many number tokens for {counted(numbers)}: most "
-            "tokens would rarely be trained",
+            text=f"{listed(sizes)} {verb} too many number tokens for "
+            f"{counted(numbers, 'number')}: most tokens would rarely be trained",
         )
 
 

@@ -22,7 +22,6 @@ from numtok.cli.output.printing import (
     Format,
     Part,
     Sheet,
-    counted,
     print_result,
     requirements_sheet,
     table_width,
@@ -31,6 +30,7 @@ from numtok.cli.output.report import PERFECT, SKILL, of_some, published_parts, s
 from numtok.evaluation.comparison.experiments import Experiment, ExperimentCosts, option_of
 from numtok.evaluation.comparison.seeds import FoldStatistics, SeedStatistics
 from numtok.evaluation.comparison.tokens_to_target import TokensToTarget
+from numtok.names import counted
 from numtok.reports import LIMITS
 from numtok.stages.compare import Baseline, Comparison, Difference, SampleGroup, Standing
 

@@ -8,10 +8,10 @@ from numtok.cli.output.printing import (
     Rows,
     Size,
     count_rows,
-    counted,
     print_dry_run,
     print_made,
 )
+from numtok.names import counted
 from numtok.stages.fetch import FetchEstimate, Result
 from numtok.store.artifact import DATA, FIELD, Artifact
 from numtok.store.draft import shorten

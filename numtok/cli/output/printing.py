@@ -141,11 +141,6 @@ def one_line(text: str) -> str:
     )
 
 
-def counted(number: int, what: str) -> str:
-    """Return a count with its noun: ``1 file``, ``1,200 files``."""
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
-
-
 def print_json(value: Mapping[str, Any], to: TextIO | None = None) -> None:
     """Print a JSON object, with the version of its schema added as ``schema``."""
     print(json.dumps({"schema": SCHEMA} | dict(value)), file=to or sys.stdout)

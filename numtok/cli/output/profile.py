@@ -19,13 +19,13 @@ from numtok.cli.output.printing import (
     Part,
     Sheet,
     Verbatim,
-    counted,
     one_line,
     print_result,
     width,
 )
 from numtok.data.reading.split_rule import TRAIN
 from numtok.encoding.row_keys import KEPT
+from numtok.names import counted
 from numtok.stages.profile import MOST_FIELDS, Profile, SchemeProfile
 
 _SHORTEST = 14  # characters of a field's name, at least

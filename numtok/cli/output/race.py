@@ -15,13 +15,13 @@ from numtok.cli.output.printing import (
     Part,
     Sheet,
     Verbatim,
-    counted,
     one_line,
     print_result,
     width,
 )
 from numtok.cli.output.progress import Drawing
-from numtok.evaluation.report_files import clusters_note
+from numtok.evaluation.prediction_table import clusters_note
+from numtok.names import counted
 from numtok.sweeps.race.leaderboard import AccuracyRow, Contestant, Leaderboard
 from numtok.sweeps.race.plan import CandidateState, RaceProgress
 from numtok.sweeps.race.race import RaceResult

@@ -8,12 +8,12 @@ from numtok.cli.output.printing import (
     Format,
     Part,
     Sheet,
-    counted,
     print_result,
     requirements_sheet,
 )
 from numtok.evaluation.answer_scores.scores import AnswerScores, RuleScores
-from numtok.evaluation.report_files import clusters_note
+from numtok.evaluation.prediction_table import clusters_note
+from numtok.names import counted
 
 COLUMNS = ("kind", "model", "rule", "metric", "n", "figure", "low", "high", "reference", "p",
            "p_holm", "detectable")  # fmt: skip

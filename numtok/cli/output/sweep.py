@@ -13,8 +13,9 @@ from numtok.cli.output.comparison import (
     shown_costs,
 )
 from numtok.cli.output.figures import duration, number
-from numtok.cli.output.printing import Format, Part, Sheet, counted, one_line, print_result
+from numtok.cli.output.printing import Format, Part, Sheet, one_line, print_result
 from numtok.cli.output.progress import Live
+from numtok.names import counted
 from numtok.sweeps.runs import SweepProgress
 from numtok.sweeps.sweep import Result
 

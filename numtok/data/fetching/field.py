@@ -31,6 +31,7 @@ from numtok.data.weather.field import (
 )
 from numtok.errors import DataError
 from numtok.files import Sink
+from numtok.names import counted
 from numtok.store.artifact import Artifact, Output
 from numtok.store.draft import Draft, shorten
 from numtok.store.receipts import vouched, write_receipt
@@ -286,7 +287,7 @@ def _never_note(state: _State) -> str:
 
 def _counted(days: Sequence[str]) -> str:
     """Format days with their number: ``1 day (2019-03-02)``."""
-    return f"{len(days):,} day{'s' * (len(days) > 1)} ({shorten(days)})"
+    return f"{counted(len(days), 'day')} ({shorten(days)})"
 
 
 def _days(times: NDArray[np.datetime64]) -> set[str]:

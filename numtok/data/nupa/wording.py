@@ -104,7 +104,7 @@ between=') / (', after=')')
 
 
 @cache
-def _pattern(key: Key) -> "re.Pattern[str]":
+def _pattern(key: Key) -> re.Pattern[str]:
     question = wording(key, "published")
     operands = [FORMS[key.first]]
     if question.between:

@@ -35,7 +35,7 @@ class Checksum(NamedTuple):
     total: int = 0
     weighted: int = 0
 
-    def over(self, data: "bytes | memoryview") -> "Checksum":
+    def over(self, data: bytes | memoryview) -> "Checksum":
         """Return the checksum extended by ``data``.
 
         The result does not depend on how the bytes are divided between calls.

@@ -6,7 +6,7 @@ from numtok.errors import DataError
 
 #: The byte order mark of UTF-8, which some editors and spreadsheets write first.
 MARK = b"\xef\xbb\xbf"
-LOOK = 64  # number of bytes needed to detect the format
+FIRST_BYTES = 64  # number of bytes needed to detect the format
 _STARTS = (
     (b"\x1f\x8b", "gzip"),
     (b"\x28\xb5\x2f\xfd", "zstd"),

@@ -16,7 +16,7 @@ from typing import Any, NoReturn, Protocol, TypeVar
 import msgspec
 import pyarrow as pa
 
-from numtok.data.reading.first_bytes import LOOK, MARK, check_utf8, format_of
+from numtok.data.reading.first_bytes import FIRST_BYTES, MARK, check_utf8, format_of
 from numtok.data.reading.streams import STDIN, is_stdin, lines, opened
 from numtok.errors import DataError, StoreError, UsageError, file_not_found
 
@@ -146,42 +146,44 @@ def json_lines(
     decoded, unless ``refused`` is given: it is called with the location and the reason instead.
     """
     shown = STDIN if is_stdin(path) else path
+    with _unpacked(path, shown) as file:
+        for number, line in enumerate(lines(file, shown), 1):
+            if number == 1:
+                check_utf8(line, shown)
+                line = line.removeprefix(MARK)
+            if not (line := line.strip()):
+                continue
+            where = f"{shown}:{number}"
+            try:
+                value = read_line(line, decoder, form)
+            except BadLine as error:
+                if refused is None:
+                    raise DataError(f"{where}: {error}") from None
+                refused(f"{where}: {error}")
+            else:
+                yield where, line, value
+
+
+@contextmanager
+def _unpacked(path: str, shown: str) -> Iterator[io.BufferedReader]:
+    """Open a file and decompress it if necessary. Errors from opening and reading it become
+    UsageErrors and DataErrors."""
+    if Path(path).is_dir():
+        raise UsageError(f"{path} is a folder. Name a JSONL file, or - for standard input")
     try:
-        with _unpacked(path) as file:
-            for number, line in enumerate(lines(file, shown), 1):
-                if number == 1:
-                    check_utf8(line, shown)
-                    line = line.removeprefix(MARK)
-                if line := line.strip():
-                    where = f"{shown}:{number}"
-                    try:
-                        value = read_line(line, decoder, form)
-                    except BadLine as error:
-                        if refused is None:
-                            raise DataError(f"{where}: {error}") from None
-                        refused(f"{where}: {error}")
-                        continue
-                    yield where, line, value
+        with opened(path) as raw:
+            packing = format_of(raw.peek(FIRST_BYTES), "jsonl")
+            if packing in ("gzip", "zstd"):
+                unpacked: Any = pa.CompressedInputStream(pa.PythonFile(raw, "r"), packing)
+                yield io.BufferedReader(unpacked)
+            else:
+                yield raw
     except StoreError as error:
         if isinstance(error.__cause__, FileNotFoundError):
             raise file_not_found(path) from None
         raise DataError(str(error)) from error
     except OSError as error:  # from decompression
         raise DataError(f"{shown} cannot be read: {' '.join(str(error).split())}") from error
-
-
-@contextmanager
-def _unpacked(path: str) -> Iterator[io.BufferedReader]:
-    """Open a file and decompress it if necessary."""
-    if Path(path).is_dir():
-        raise UsageError(f"{path} is a folder. Name a JSONL file, or - for standard input")
-    with opened(path) as raw:
-        packing = format_of(raw.peek(LOOK), "jsonl")
-        if packing in ("gzip", "zstd"):
-            unpacked: Any = pa.CompressedInputStream(pa.PythonFile(raw, "r"), packing)
-            yield io.BufferedReader(unpacked)
-        else:
-            yield raw
 
 
 class BadLine(ValueError):

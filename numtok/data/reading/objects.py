@@ -45,7 +45,7 @@ class _Store:
             system = AsyncFileSystemWrapper(system, asynchronous=False)
         self._system = system
 
-    def begin(self, work: Coroutine[Any, Any, Answer]) -> "Future[Answer]":
+    def begin(self, work: Coroutine[Any, Any, Answer]) -> Future[Answer]:
         """Start a coroutine on fsspec's event loop, which runs in a separate thread."""
         return asyncio.run_coroutine_threadsafe(work, self._system.loop)
 

@@ -42,7 +42,7 @@ def row_groups(whole: FilePart, size: int) -> list[tuple[int, int, int, Checksum
         return bounds
 
 
-def _parquet(raw: PartBytes) -> "pq.ParquetFile":
+def _parquet(raw: PartBytes) -> pq.ParquetFile:
     with _naming(raw, "not a readable Parquet file"):
         return pq.ParquetFile(pa.PythonFile(raw, "r"), page_checksum_verification=True)
 
@@ -83,7 +83,7 @@ def read_parquet(part: FilePart, how: ReadingOptions, size: int) -> Iterator[Row
             row += batch.num_rows
 
 
-def _check_columns(part: FilePart, schema: "pa.Schema", text_field: str) -> None:
+def _check_columns(part: FilePart, schema: pa.Schema, text_field: str) -> None:
     """Raise DataError if a column is missing or has the wrong type."""
     if {"tokens", "number_start"} <= set(schema.names):
         raise DataError(
@@ -119,7 +119,7 @@ def _text_path(names: Sequence[str], text_field: str) -> list[str]:
     return [text_field] if text_field in names else text_field.split(".")
 
 
-def _text_kind(schema: "pa.Schema", text_field: str) -> "pa.DataType | None":
+def _text_kind(schema: pa.Schema, text_field: str) -> pa.DataType | None:
     """Return the type of the text; None if no column or nested field has that name."""
     kind: pa.DataType = pa.struct(list(schema))
     for name in _text_path(schema.names, text_field):
@@ -145,7 +145,7 @@ def _letters_of(kind: Any) -> set[str]:
 
 
 def _parquet_batch(
-    part: FilePart, batch: "pa.RecordBatch", text_field: str, extra: list[str], row: int
+    part: FilePart, batch: pa.RecordBatch, text_field: str, extra: list[str], row: int
 ) -> RowBatch:
     rejected: list[RejectedRow] = []
     fields: list[Row] = []
@@ -194,10 +194,10 @@ def _parquet_batch(
     )
 
 
-def _invalid_utf8(batch: "pa.RecordBatch") -> set[int]:
+def _invalid_utf8(batch: pa.RecordBatch) -> set[int]:
     """Return the rows with invalid UTF-8, which Parquet writers and readers do not check."""
 
-    def is_valid(rows: "pa.RecordBatch") -> bool:
+    def is_valid(rows: pa.RecordBatch) -> bool:
         try:
             rows.validate(full=True)
         except pa.ArrowInvalid:
@@ -209,7 +209,7 @@ def _invalid_utf8(batch: "pa.RecordBatch") -> set[int]:
 
 
 def _extra_fields(
-    batch: "pa.RecordBatch", extra: list[str], broken: set[int]
+    batch: pa.RecordBatch, extra: list[str], broken: set[int]
 ) -> list[dict[str, Any]]:
     """Return the fields of each row except its text; none for broken rows."""
     if not extra:
@@ -229,7 +229,7 @@ def _extra_fields(
     ]
 
 
-def _row(batch: "pa.RecordBatch", index: int) -> dict[str, Any]:
+def _row(batch: pa.RecordBatch, index: int) -> dict[str, Any]:
     row: dict[str, Any] = batch.slice(index, 1).to_pylist()[0]
     return row
 

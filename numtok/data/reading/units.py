@@ -19,7 +19,7 @@ import pyarrow as pa
 from numtok.data.reading.batches import ReadingOptions, RowBatch
 from numtok.data.reading.checksum import Checksum, Stamp, changed
 from numtok.data.reading.file_part import FilePart, open_input
-from numtok.data.reading.first_bytes import LOOK, format_of
+from numtok.data.reading.first_bytes import FIRST_BYTES, format_of
 from numtok.data.reading.jsonl import read_lines
 from numtok.data.reading.parquet import read_parquet, row_groups
 from numtok.data.reading.sources import InputFile
@@ -62,7 +62,7 @@ def unread(sources: Sequence[InputFile]) -> Iterator[Unit]:
     """
     for index, source in enumerate(sources):
         with closing(open_input(source.path)) as file:
-            form = format_of(file.read_at(LOOK, 0), source.format)
+            form = format_of(file.read_at(FIRST_BYTES, 0), source.format)
             whole = _whole(index, source, form, file.stamp())
         parts = [whole]
         if whole.format == "parquet":
@@ -176,7 +176,7 @@ def _survey(index: int, source: InputFile, unit: int, progress: Callable[[int], 
         hashed = hashing.submit(digest.update, b"")
         before = file.stamp()
         for piece in file.pieces():
-            form = form if size else format_of(piece[:LOOK], form)
+            form = form if size else format_of(piece[:FIRST_BYTES], form)
             hashed.result()
             hashed = hashing.submit(digest.update, piece)
             progress(len(piece))

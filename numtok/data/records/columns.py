@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from numtok.data.records.dates import date_format
 from numtok.data.records.notation import Notation, notation_of
+from numtok.names import counted
 
 Kind = Literal["number", "date", "category", "text", "id", "constant", "empty"]
 
@@ -69,7 +70,7 @@ class ColumnKind(NamedTuple):
     @property
     def reason(self) -> str:
         """Why the column has this kind, in words."""
-        values = f"{self.different:,} different value" + "s" * (self.different != 1)
+        values = counted(self.different, "different value")
         details = {
             "number": self._number_reason,
             "date": f"written as {self.date_format}",

@@ -81,7 +81,7 @@ class Records:
     """
 
     path: str
-    table: "pa.Table"
+    table: pa.Table
     decimal: str = "."
     may_have_commas: bool = False
     notes: tuple[str, ...] = ()
@@ -207,7 +207,7 @@ def _check_rows(rows: int, skipped: SkippedRows) -> None:
         raise DataError(f"{skipped.reasons[0]}, and no other row can be parsed. Correct the file")
 
 
-def records_of(table: "pa.Table", path: str) -> Records:
+def records_of(table: pa.Table, path: str) -> Records:
     """Return the rows of a table [n rows] as records. ``path`` is its name in messages.
 
     Raises DataError if a column has no name or cannot be written as text.

@@ -239,7 +239,7 @@ def with_new_rows(
         return draft.publish(counts, {})
 
 
-def _with(table: "pa.Table", name: str, values: Sequence[str]) -> "pa.Table":
+def _with(table: pa.Table, name: str, values: Sequence[str]) -> pa.Table:
     index = table.column_names.index(name)
     return table.set_column(index, table.schema.field(index), pa.array(values, pa.string()))
 
@@ -247,8 +247,8 @@ def _with(table: "pa.Table", name: str, values: Sequence[str]) -> "pa.Table":
 def _columns(
     records: Records,
     template: RowTemplate,
-    splits: "np.ndarray[tuple[int], np.dtype[np.object_]]",
-) -> "pa.Table":
+    splits: np.ndarray[tuple[int], np.dtype[np.object_]],
+) -> pa.Table:
     """Return the columns of the rows, in order."""
     rows = rendered(template, records)
     keys = [(name, spans.tolist()) for name, spans in rows.spans.items()]
@@ -265,7 +265,7 @@ def _columns(
     return pa.table(columns)
 
 
-def _write(folder: Path, rows: "pa.Table") -> dict[str, int]:
+def _write(folder: Path, rows: pa.Table) -> dict[str, int]:
     """Write the rows to a Parquet file, and return the numbers of rows."""
     with Sink(folder / ROWS) as sink:
         pq.write_table(rows, sink, compression="zstd", write_page_checksum=True)

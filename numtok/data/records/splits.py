@@ -48,7 +48,7 @@ def splits_of(
     return [rule.split_at(value) for value in values]
 
 
-def in_order(records: Records, name: str) -> "pa.Array":
+def in_order(records: Records, name: str) -> pa.Array:
     """Return the values of a field [n] as strings that sort in order: dates as in ISO 8601."""
     column = records.columns[name]
     if column.date_format is None:

@@ -36,7 +36,7 @@ class TypedColumns:
         Notes on converted columns.
     """
 
-    table: "pa.Table"
+    table: pa.Table
     date_formats: Mapping[str, str]
     notes: list[str]
 
@@ -56,7 +56,7 @@ def typed_columns(path: str, data: bytes, *, skip: bool) -> TypedColumns:
     return with_types(table, decimal)
 
 
-def with_types(table: "pa.Table", decimal: str = ".") -> TypedColumns:
+def with_types(table: pa.Table, decimal: str = ".") -> TypedColumns:
     """Convert the columns of strings in a table that are numbers or dates."""
     notes, formats = [], {}
     for index, name in enumerate(table.column_names):
@@ -96,6 +96,6 @@ def _microseconds(dates: "pa.Array[Any]") -> "pa.Array[Any]":
     return counts.cast(pa.float64(), safe=False)  # exact to the year 2255
 
 
-def is_date(kind: "pa.DataType") -> bool:
+def is_date(kind: pa.DataType) -> bool:
     """Return whether a type has a date; times of day alone have none."""
     return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))

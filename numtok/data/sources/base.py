@@ -56,7 +56,7 @@ class Dataset:
         Notes for users, such as an attribution and peculiarities of the data.
     """
 
-    rows: "pa.Table"
+    rows: pa.Table
     target: str
     folds: "Mapping[str, pa.Array[Any]]"
     notes: Sequence[str]

@@ -271,7 +271,7 @@ def plain_strings(column: "pa.ChunkedArray[Any]") -> "pa.ChunkedArray[Any]":
     return column.cast(pa.string()) if is_other else column
 
 
-def _is_number(kind: "pa.DataType") -> bool:
+def _is_number(kind: pa.DataType) -> bool:
     types = pa.types
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 

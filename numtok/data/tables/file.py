@@ -95,7 +95,7 @@ def parsed(
     *,
     decimal: str | None = None,
     skip: bool | None = None,
-) -> "pa.Table":
+) -> pa.Table:
     """Parse the bytes of a CSV or Parquet file. Raises DataError if they are invalid.
 
     Fields of structs become columns with dotted names, as those of JSON objects do. The CSV columns
@@ -130,10 +130,10 @@ class CsvStrings:
         Rows with too few or too many cells, which are not in the table.
     """
 
-    table: "pa.Table"
+    table: pa.Table
     data: bytes
     form: CsvForm
-    skipped: "Sequence[pyarrow.csv.InvalidRow]"
+    skipped: Sequence[pyarrow.csv.InvalidRow]
 
     def line(self, row: int) -> int:
         """Return the line at which a row of the table begins, counted from 1."""
@@ -185,7 +185,7 @@ def parquet_names(path: str) -> list[str]:
         return list(_flat(pq.read_schema(path).empty_table()).column_names)
 
 
-def _flat(table: "pa.Table") -> "pa.Table":
+def _flat(table: pa.Table) -> pa.Table:
     """Replace each struct by its fields, with dotted names such as ``specs.ram``."""
     while any(map(pa.types.is_struct, table.schema.types)):
         table = table.flatten()
@@ -295,18 +295,18 @@ def check_width(path: str, columns: int) -> None:
         )
 
 
-def _options(**more: Any) -> "pyarrow.csv.ConvertOptions":
+def _options(**more: Any) -> pyarrow.csv.ConvertOptions:
     return pyarrow.csv.ConvertOptions(strings_can_be_null=True, **more)
 
 
 def read_csv(
     data: bytes,
-    options: "pyarrow.csv.ConvertOptions",
+    options: pyarrow.csv.ConvertOptions,
     form: CsvForm,
     *,
     skip: bool = False,
-    skipped: "list[pyarrow.csv.InvalidRow] | None" = None,
-) -> "pa.Table":
+    skipped: list[pyarrow.csv.InvalidRow] | None = None,
+) -> pa.Table:
     """Parse a CSV file with Arrow. Raises Arrow's exceptions if it is invalid.
 
     skip
@@ -316,7 +316,7 @@ def read_csv(
         List to which the skipped rows are added.
     """
 
-    def invalid(row: "pyarrow.csv.InvalidRow") -> str:
+    def invalid(row: pyarrow.csv.InvalidRow) -> str:
         if not rows and _broken_line(data) is not None:
             return "error"
         rows.append(row)

@@ -17,7 +17,7 @@ def is_frame(value: Any) -> bool:
     )
 
 
-def frame_table(frame: Any, name: str) -> "pa.Table":
+def frame_table(frame: Any, name: str) -> pa.Table:
     """Return a data frame as an Arrow table, without a pandas index.
 
     Raises DataError, in which the frame is called ``name``, if a column has values of mixed types,

@@ -82,7 +82,7 @@ class TableFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
             raise ValueError("two columns have the same name")
 
     @property
-    def schema(self) -> "pa.Schema":
+    def schema(self) -> pa.Schema:
         """Schema of the Parquet files: float64 for number features and the target, else string.
 
         >>> feature = Feature("x", "number")
@@ -150,7 +150,7 @@ def rows_name(index: int) -> str:
     return f"{_ROWS}{index:05d}.parquet"
 
 
-def write_rows(sink: Sink | IO[bytes], rows: "pa.Table") -> None:
+def write_rows(sink: Sink | IO[bytes], rows: pa.Table) -> None:
     """Write rows with the columns of :attr:`TableFile.schema` to a Parquet file.
 
     The bytes depend only on the rows. Raises StoreError if writing fails.
@@ -209,8 +209,8 @@ def read_table(folder: Path, names: Sequence[str]) -> Table:
     )
 
 
-def _read_rows(path: Path, file: TableFile) -> "pa.Table":
-    def check(schema: "pa.Schema") -> None:
+def _read_rows(path: Path, file: TableFile) -> pa.Table:
+    def check(schema: pa.Schema) -> None:
         if not schema.equals(file.schema):
             raise damaged(path, f"its columns differ from {TABLE_FILE}")
 
@@ -224,13 +224,13 @@ def _read_rows(path: Path, file: TableFile) -> "pa.Table":
     return rows
 
 
-def _numbers(rows: "pa.Table", name: str) -> NDArray[np.float64]:
+def _numbers(rows: pa.Table, name: str) -> NDArray[np.float64]:
     column = rows.column(name).fill_null(float("nan"))
     values: NDArray[np.float64] = column.to_numpy()
     return values
 
 
-def _strings(rows: "pa.Table", name: str) -> "pa.Array[Any]":
+def _strings(rows: pa.Table, name: str) -> "pa.Array[Any]":
     column = rows.column(name)
     return column.chunk(0) if column.num_chunks else pa.array([], pa.string())
 

@@ -90,7 +90,7 @@ class Task(ABC):
         return None
 
     @property
-    def own_splits(self) -> "list[TaskSplit] | None":
+    def own_splits(self) -> list[TaskSplit] | None:
         """Splits, sorted by name, if the settings of the task determine their sizes.
 
         None if ``--rows`` and ``--split`` determine the sizes.

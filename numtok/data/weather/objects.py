@@ -145,12 +145,12 @@ def objects(location: str) -> Iterator[Objects]:
         sync(_stop(system, earlier_tasks))
 
 
-async def _tasks() -> "set[asyncio.Task[Any]]":
+async def _tasks() -> set[asyncio.Task[Any]]:
     """Return the tasks on zarr's event loop, of which each process has one."""
     return asyncio.all_tasks()
 
 
-async def _stop(system: Any, earlier_tasks: "set[asyncio.Task[Any]]") -> None:
+async def _stop(system: Any, earlier_tasks: set[asyncio.Task[Any]]) -> None:
     """Cancel requests that zarr leaves running after an error or an interrupt.
 
     They would continue and print errors when the process ends. Earlier tasks are not canceled.

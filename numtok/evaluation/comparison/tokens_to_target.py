@@ -16,7 +16,7 @@ from numtok.evaluation.comparison.seeds import SeedStatistics, seed_statistics
 from numtok.evaluation.report_files import Evaluation
 from numtok.reports import Figure
 from numtok.store.artifact import MODEL, Resolve
-from numtok.training.log import EXACT, Look, read_log
+from numtok.training.log import EXACT, LoggedMetrics, read_log
 
 
 class TokensToTarget(msgspec.Struct, frozen=True):
@@ -48,18 +48,18 @@ class Level(Limit):
         """Parse a level such as ``"loss<=0.5"``. Raises UsageError if it is invalid."""
         return cls.read(text, "--tokens-to", "METRIC", "loss<=0.5")
 
-    def tokens(self, looks: Sequence[tuple[float, float | None]]) -> float | None:
+    def tokens(self, entries: Sequence[tuple[float, float | None]]) -> float | None:
         """Return the number of tokens at which the level is first reached, or None if it is not
         reached.
 
-        ``looks`` contains a pair (tokens, value) for each validation, in order. The value is None
+        ``entries`` contains a pair (tokens, value) for each validation, in order. The value is None
         if it is not finite. Between two validations, the value is interpolated linearly.
 
         >>> Level.parse("loss<=0.5").tokens([(100, 2.0), (200, 1.0), (300, 0.0)])
         250.0
         """
         before: tuple[float, float] | None = None
-        for tokens, value in looks:
+        for tokens, value in entries:
             if value is None:  # not finite
                 before = None
                 continue
@@ -86,10 +86,10 @@ def tokens_to_target(
     if not levels:
         return []
     logs = [
-        (label, [_looks(evaluation, resolve) for evaluation in group])
+        (label, [_logged(evaluation, resolve) for evaluation in group])
         for label, group in experiments
     ]
-    logged = {key for _, group in logs for looks in group for key in looks[-1].figures}
+    logged = {key for _, group in logs for entries in group for key in entries[-1].figures}
     for level in levels:
         may_lack = EXACT not in logged and level.key.partition(",")[0] == EXACT
         if level.key not in logged and not may_lack:
@@ -97,18 +97,22 @@ def tokens_to_target(
     return [_of_experiment(level, label, group) for level in levels for label, group in logs]
 
 
-def _of_experiment(level: Level, label: str, group: Sequence[list[Look]]) -> TokensToTarget:
+def _of_experiment(
+    level: Level, label: str, group: Sequence[list[LoggedMetrics]]
+) -> TokensToTarget:
     """Compute the tokens to one level from the validation logs of each seed."""
-    logged = all(level.key in look.figures for looks in group for look in looks)
+    logged = all(level.key in entry.figures for entries in group for entry in entries)
     tokens = [
-        level.tokens([(look.tokens, look.figures[level.key]) for look in looks]) if logged else None
-        for looks in group
+        level.tokens([(entry.tokens, entry.figures[level.key]) for entry in entries])
+        if logged
+        else None
+        for entries in group
     ]
     statistics = seed_statistics([Figure(value, None, None, len(group)) for value in tokens])
     return TokensToTarget(str(level), label, tokens if logged else None, statistics)
 
 
-def _looks(evaluation: Evaluation, resolve: Resolve) -> list[Look]:
+def _logged(evaluation: Evaluation, resolve: Resolve) -> list[LoggedMetrics]:
     """Return the validation entries of the training log; there is at least one."""
     model = resolve(evaluation.report.model)
     if model.kind != MODEL:
@@ -116,10 +120,10 @@ def _looks(evaluation: Evaluation, resolve: Resolve) -> list[Look]:
             f"--tokens-to only applies to text models; {evaluation.ref} evaluates {model.ref}, of "
             f"kind {model.kind}. Remove --tokens-to"
         )
-    looks = [entry for entry in read_log(model.path) if entry.split != TRAIN]
-    if not looks:
+    entries = [entry for entry in read_log(model.path) if entry.split != TRAIN]
+    if not entries:
         raise DataError(
             f"--tokens-to needs validation losses, but {model.ref} was trained without validation. "
             "Train on data with a validation split"
         )
-    return looks
+    return entries

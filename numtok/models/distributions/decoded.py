@@ -98,7 +98,7 @@ class DecoderDistribution(SampledPredictive):
     """Distributions, in raw units, of ``n`` numbers that a decoder generates, each from one hidden
     state."""
 
-    reader: "Decoder"
+    reader: Decoder
     parameters: Tensor  # [n, D]
     scaling: Scaling
 
@@ -348,7 +348,7 @@ class _Followed:
         return np.exp(self._log_further(False, within)[:, 0])
 
     def log_between(
-        self, other: "_Followed", start: "_Placed", end: "_Placed", apart: Floats
+        self, other: "_Followed", start: _Placed, end: _Placed, apart: Floats
     ) -> Floats:
         """Return float64[n]: the log-probability from ``start`` in this number's cell to ``end`` in
         the other's, at the normalized distance ``apart``.

@@ -15,17 +15,17 @@ _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-
 _TEN_TO_THE = rf"10\s*(?:(?:\^|\*\*)\s*{_POWER}|{_SUP}|([⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+))"
 
 
-def _power(match: "re.Match[str]") -> str:
+def _power(match: re.Match[str]) -> str:
     """Return the digits of the power of ten that a match ends with."""
     power: str = next(filter(None, match.groups()))
     return power.translate(_SUPERSCRIPTS).replace("\u2212", "-")
 
 
-def _exponent(match: "re.Match[str]") -> str:
+def _exponent(match: re.Match[str]) -> str:
     return f"e{_power(match)}"
 
 
-def _power_of_ten(match: "re.Match[str]") -> str:
+def _power_of_ten(match: re.Match[str]) -> str:
     return f"1e{_power(match)}"
 
 

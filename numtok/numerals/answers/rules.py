@@ -32,7 +32,7 @@ class AnswerRule:
     """
 
     spec: str
-    pattern: "re.Pattern[str] | None" = None
+    pattern: re.Pattern[str] | None = None
 
     @classmethod
     def parse(cls, spec: str) -> "AnswerRule":

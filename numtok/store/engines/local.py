@@ -154,7 +154,7 @@ class Workers:
             process.join()
 
 
-def _start(plugins: tuple[Path, ...], first: bytes, gpus: "SimpleQueue[str] | None" = None) -> None:
+def _start(plugins: tuple[Path, ...], first: bytes, gpus: SimpleQueue[str] | None = None) -> None:
     global _failure, _first
     if gpus is not None:  # before anything imports torch
         os.environ["CUDA_VISIBLE_DEVICES"] = gpus.get()

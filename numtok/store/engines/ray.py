@@ -29,6 +29,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from numtok import files
 from numtok.errors import NumtokError, StoreError, UsageError
+from numtok.names import counted
 from numtok.plugins import add_plugin_folders, plugin_folders
 from numtok.registry import import_plugins_from_everywhere
 from numtok.store.engines._ray_cluster import PATIENCE, alive, connection, nodes
@@ -97,7 +98,7 @@ class RayTasks:
         that the class ``soon`` needs."""
         held = self._sent(soon)
         for _ in range(min(self.count, units)):
-            self._submitted(self._task(_look), held)
+            self._submitted(self._task(_prepare), held)
 
     def run(self, work: Callable[[Unit], Result], units: Sequence[Unit]) -> Iterator[Result]:
         """Yield ``work(unit)`` for every unit, in order of completion.
@@ -141,7 +142,7 @@ class RayTasks:
                 self._check_room()
                 place = _Place.of(opened.enter_context(self._spool()))
                 files.write_atomic(place.token_file, place.token.encode())
-                self._have_nodes_look(_Held.of(place, _nothing))
+                self._check_nodes(_Held.of(place, _nothing))
                 self._open, self._place = opened.pop_all(), place
         return self._place
 
@@ -152,23 +153,23 @@ class RayTasks:
 
     def _check_room(self) -> None:
         if not any(map(self._room, nodes())):
-            needed = f"{self._cpus} CPU{'s' * (self._cpus > 1)}{' and a GPU' * self._gpu}"
+            needed = f"{counted(self._cpus, 'CPU')}{' and a GPU' * self._gpu}"
             cpus = ", ".join(f"{node.name} {node.cpus}" for node in nodes())
             raise UsageError(
                 f"no node of the Ray cluster has {needed}, which each unit needs (CPUs: {cpus}). "
                 "Reduce NUMTOK_THREADS, or start larger nodes"
             )
 
-    def _have_nodes_look(self, held: "_Held") -> None:
+    def _check_nodes(self, held: "_Held") -> None:
         """Check the store and the versions on each node; ignore nodes that die meanwhile."""
-        looks = []
+        checks = []
         for node in alive():
             on_node = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-            task = _task(_look, num_cpus=0, max_retries=0, scheduling_strategy=on_node)
-            looks.append(self._submitted(task, held))
-        for look in looks:
+            task = _task(_prepare, num_cpus=0, max_retries=0, scheduling_strategy=on_node)
+            checks.append(self._submitted(task, held))
+        for check in checks:
             with suppress(_Died):
-                _result(look)
+                _result(check)
 
     def _sent(self, work: Callable[[Any], Any]) -> "_Held":
         return _Held.of(self._connect(), work)
@@ -312,7 +313,7 @@ def _do(held: _Held, unit: Any) -> tuple[Any, Exception | None]:
         return None, _with_traceback(error)
 
 
-def _look(held: _Held) -> tuple[None, Exception | None]:
+def _prepare(held: _Held) -> tuple[None, Exception | None]:
     """Prepare for the work; return the error if that fails."""
     try:
         _entered(held)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from numtok.config import threads
 from numtok.errors import NumtokError, UsageError
 from numtok.machine import cores
+from numtok.names import counted
 from numtok.plugins import fault_of
 
 _PER_CORE = 4  # maximum processes; more only wait for each other and take memory
@@ -33,8 +34,8 @@ def check_processes(option: str, count: int) -> int:
     available = cores()
     if count > _PER_CORE * available:
         raise UsageError(
-            f"--{option} {count} is too many processes for {available} "
-            f"core{'s' * (available != 1)}. Pass {_PER_CORE * available} at most"
+            f"--{option} {count} is too many processes for "
+            f"{counted(available, 'core')}. Pass {_PER_CORE * available} at most"
         )
     return count
 

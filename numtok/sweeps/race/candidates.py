@@ -15,7 +15,7 @@ from numtok.analysis.profiling.recommendation import (
     AROUND_THE_MEAN,
     LOGARITHM,
 )
-from numtok.analysis.profiling.warnings import CHANNEL_SHARE, counted, part, percent
+from numtok.analysis.profiling.warnings import CHANNEL_SHARE, part, percent
 from numtok.encoding.grid import is_contiguous
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.encoding.schemes.base import SCHEMES, ChannelScheme, Scheme, is_exact, scales_values
@@ -29,6 +29,7 @@ from numtok.models.heads.base import (
     learns_unit_interval,
 )
 from numtok.models.objectives.base import OBJECTIVES
+from numtok.names import counted
 from numtok.registry import name_in, spec_of
 from numtok.stages.profile import Profile, SchemeProfile
 from numtok.sweeps.race.words import FieldSummary
@@ -122,7 +123,7 @@ def _good(scheme: SchemeProfile) -> str:
     worst = max((loss.error_of_spread or 0.0 for loss in scheme.fields), default=0.0)
     if not clipped and not worst:
         return "no loss"
-    lost = [f"{counted(clipped)} out of range"] if clipped else []
+    lost = [f"{counted(clipped, 'number')} out of range"] if clipped else []
     if worst:
         bound = part(worst)
         size = bound if bound.startswith("under") else f"up to {bound}"
@@ -142,8 +143,8 @@ def _lost(scheme: SchemeProfile, profile: Profile) -> Iterator[str]:
             yield f"the rounding error is {size} the standard deviation of {loss.field}"
     if profile.numbers < scheme.vocabulary:
         yield (
-            f"{scheme.vocabulary:,} tokens for {counted(profile.numbers)}; most would never be "
-            "trained"
+            f"{scheme.vocabulary:,} tokens for {counted(profile.numbers, 'number')}; most would "
+            "never be trained"
         )
 
 

@@ -39,7 +39,7 @@ from numtok.sweeps.race.candidates import (
 from numtok.sweeps.race.entrants import Entered, check_varies
 from numtok.sweeps.race.from_texts import enter_texts
 from numtok.sweeps.race.plan import Progress, RaceProgress
-from numtok.sweeps.race.splitting import SHARES, TimeSplit, split_of_records
+from numtok.sweeps.race.splitting import SHARES, split_of_records
 from numtok.sweeps.race.words import FieldSummary
 
 #: Heads that compete on the states of a pretrained model by default.
@@ -80,12 +80,7 @@ def _entered(config: Config, store: Store, progress: Progress) -> Entered:
     rendering.check_decimals(NumeralPolicy.parse(config.numerals or "default"))
     path, name = config.inputs[0], str(config.target)
     records = read_records(path, skip=config.on_error == "skip")
-    time_split = TimeSplit(None)
-    rule = config.split
-    other = (name, *config.fields, *config.drop, config.text_field)
-    if rule is None and not has_splits(records, other):
-        time_split = split_of_records(records, name)
-        rule = time_split.rule or SHARES
+    rule, split_notes = _split(config, records, name)
     text_preset, table_preset = _presets(config.preset)
     schemes, heads = _named(config.schemes)
     settings = replace(config, split=rule, schemes=tuple(schemes), preset=text_preset, models=())
@@ -97,7 +92,6 @@ def _entered(config: Config, store: Store, progress: Progress) -> Entered:
     if config.schemes and not schemes:
         verdicts, entries = [], []
     tables: dict[str, Artifact] = {}
-    of_columns: list[Verdict] = []
     inputs = []
     if config.text_field is None:  # else no other field is read
         inputs = [each for each in rendered.template.fields if records.columns[each].is_feature]
@@ -106,15 +100,13 @@ def _entered(config: Config, store: Store, progress: Progress) -> Entered:
             path, target=name, split=rule, features=tuple(inputs), on_error=config.on_error
         )
         tables[COLUMNS] = table.run(columns, store, records).artifact
-        of_columns = judged_heads(heads)
     tables |= _pretrained(config, rendered.artifact, store, progress)
     for label, artifact in tables.items():
         rows = read_table_of(artifact)
         target = FieldSummary.of_column(name, rows.target[rows.split(TRAIN)])
-        is_columns = label == COLUMNS
-        head_verdicts = of_columns if is_columns else judged_heads(heads or _HEADS_ON_STATES)
-        verdicts = [*_renamed(head_verdicts, label), *verdicts]
-        entries = merged_entries(entries, table_entries(target, head_verdicts, label))
+        judged = judged_heads(heads if label == COLUMNS else heads or _HEADS_ON_STATES)
+        verdicts = [*_renamed(judged, label), *verdicts]
+        entries = merged_entries(entries, table_entries(target, judged, label))
     if heads and not entries:
         raise UsageError(
             f"{path} has no column of numbers, categories or dates besides the target, "
@@ -133,8 +125,18 @@ def _entered(config: Config, store: Store, progress: Progress) -> Entered:
         text_only=[each for each in rendered.template.fields if each not in inputs],
         text_preset=text_preset,
         table_preset=table_preset,
-        notes=[*rendered.notes, *time_split.notes, *entered.notes],
+        notes=[*rendered.notes, *split_notes, *entered.notes],
     )
+
+
+def _split(config: Config, records: Records, target: str) -> tuple[str | None, list[str]]:
+    """Return the split rule, and notes on whether rows are split by time. The rule is None if the
+    file has a column of splits."""
+    other = (target, *config.fields, *config.drop, config.text_field)
+    if config.split is not None or has_splits(records, other):
+        return config.split, []
+    time_split = split_of_records(records, target)
+    return time_split.rule or SHARES, time_split.notes
 
 
 def _targets_by_split(rows: Artifact, target: str) -> dict[str, Floats]:

@@ -20,7 +20,8 @@ from msgspec.structs import replace
 
 from numtok.arrays import Ints
 from numtok.evaluation.comparison.experiments import ExperimentCosts, costs_of
-from numtok.evaluation.report_files import TARGET, Evaluation, ReportPredictions
+from numtok.evaluation.prediction_table import TARGET
+from numtok.evaluation.report_files import Evaluation, ReportPredictions
 from numtok.evaluation.rivals import Rivals
 from numtok.metrics.base import METRICS, Predictions, figures, figures_over_seeds
 from numtok.registry import spec_of

@@ -23,6 +23,7 @@ from numtok.stages.train import VALIDATION
 from numtok.store.artifact import Artifact
 from numtok.store.engines.engine import Engine
 from numtok.store.store import Store
+from numtok.sweeps.parallel import Parallelism
 from numtok.sweeps.race.candidates import Entrant
 from numtok.sweeps.race.entrants import Encodings, Entered, predicted_rows
 from numtok.sweeps.race.plan import (
@@ -44,7 +45,7 @@ from numtok.sweeps.race.plan import (
     shortened,
 )
 from numtok.sweeps.race.skill import medians
-from numtok.sweeps.runs import Run, RunUnit, Side, quiet_store, with_threads
+from numtok.sweeps.runs import Run, RunUnit, quiet_store, with_threads
 from numtok.training.device import device_of
 from numtok.training.trained_table import FittingRecipe
 
@@ -52,7 +53,7 @@ REVISION = 9
 _LONG = 1200.0  # seconds from which the last round has three finalists instead of two
 _MEASURING = 0.15  # fraction of the time to measure all paces
 _PREPARING = 0.25  # fraction of the time to measure paces and to encode the data for that
-_LONGEST_LOOK, _SHORTEST_LOOK = 2.0, 0.05  # seconds to measure a pace
+_LONGEST_MEASUREMENT, _SHORTEST_MEASUREMENT = 2.0, 0.05  # seconds to measure a pace
 #: Presets of text models, the smallest first: the largest with enough steps in the last round.
 _SIZES = ("nano,layers=2,width=64", "nano", "micro")
 _ENOUGH_STEPS, _ENOUGH_ROWS = 2_000, (5_000, 100_000)  # for each size but the first
@@ -74,7 +75,7 @@ class Planning:
     entered: Entered
     data: Encodings
     store: Store
-    side: Side
+    parallel: Parallelism
     progress: Progress
     started: float
     engine: Engine = field(init=False)
@@ -94,7 +95,7 @@ class Planning:
             "preset": self.config.preset,
             "target": self.config.target,
             "test": self.entered.test,
-            "device": "cuda" if self.side.gpu else device_of(self.config.device).type,
+            "device": "cuda" if self.parallel.gpu else device_of(self.config.device).type,
             "entries": [msgspec.to_builtins(entry) for entry in self.entered.entries],
         }
         parents = [artifact.as_parent() for artifact in self._first_data()]
@@ -102,7 +103,7 @@ class Planning:
         with self.store.draft(RACE, self.entered.name, settings, parents, command) as draft:
             if isinstance(draft, Artifact):
                 return draft
-            with self.side.workers(self.store.spool) as self.engine:
+            with self.parallel.workers(self.store.spool) as self.engine:
                 plan = self.plan()
             PLAN.write(draft.path, plan)
             return draft.publish({"candidates": len(plan.candidates)}, {})
@@ -143,7 +144,7 @@ class Planning:
             planned = [*plan.rounds, plan.last][number:]
             left = max(1.0, deadline - time.monotonic())
             paces = [candidate.pace * slowdown for candidate in plan.candidates]
-            available = Time(left, plan.beside * slowdown, self.side.jobs)
+            available = Time(left, plan.beside * slowdown, self.parallel.jobs)
             rounds = shortened(available, planned, before, paces, plan.seeds)
             LATER_ROUNDS.write(draft.path, LaterRounds(slowdown=slowdown, rounds=rounds))
             draft.publish({"rounds": len(rounds)}, {})
@@ -157,7 +158,7 @@ class Planning:
 
         If no candidate can be trained, the error of the first one is raised.
         """
-        assert self.side.threads is not None  # a race always sets them
+        assert self.parallel.threads is not None  # a race always sets them
         first = self.data.of(self.entered.entries[0])
         rows = predicted_rows(self.data, self.entered)
         paces, unfit, overhead = self._paced(rows[0])
@@ -184,7 +185,7 @@ class Planning:
             rounds=rounds,
             last=last,
             seeds=self.config.seeds,
-            threads=self.side.threads,
+            threads=self.parallel.threads,
             beside=overhead,
             test=self.entered.test,
             rows=rows,
@@ -196,7 +197,7 @@ class Planning:
     def _fitting(self, paces: Mapping[Entrant, float], overhead: float) -> tuple[int, Time]:
         """Return the number of measured candidates for which there is time, and the time."""
         left = self.config.seconds - (time.monotonic() - self.started)
-        available = Time(max(left, self.config.seconds / 2), overhead, self.side.jobs)
+        available = Time(max(left, self.config.seconds / 2), overhead, self.parallel.jobs)
         least = [LEAST[unit_of(entry)] for entry in paces]
         return entered(available, list(paces.values()), self._shape, least), available
 
@@ -213,7 +214,7 @@ class Planning:
         unfit: dict[str, str] = {}
         problem: UsageError | None = None
         overhead = 0.0
-        entries, jobs = self.entered.entries, self.side.jobs
+        entries, jobs = self.entered.entries, self.parallel.jobs
         for done in range(0, len(entries), jobs):
             if len(paces) >= self._shape.finalists:
                 late = time.monotonic() - began > most
@@ -248,7 +249,7 @@ class Planning:
         counts, because the first includes work that is done only once.
         """
         shortest: dict[str, Any] = {unit_of(entry): 1}
-        jobs, seconds = self.side.jobs, 0.0
+        jobs, seconds = self.parallel.jobs, 0.0
         self.progress(RaceProgress("", "measuring the overhead of a run"))
         with self.store.spool() as folder:
             for turn in range(2):
@@ -258,7 +259,7 @@ class Planning:
                     ask = evaluating(learn.data, VALIDATION, rows, self.config.device)
                     runs.append(Run(index=0, table="", point={}, train=learn, eval=ask))
                 began = time.monotonic()
-                for outcome in self.engine.run(RunUnit(folder, self.side.threads), runs):
+                for outcome in self.engine.run(RunUnit(folder, self.parallel.threads), runs):
                     if outcome.problem is not None:
                         raise outcome.problem
                 seconds = time.monotonic() - began
@@ -284,7 +285,7 @@ class Planning:
             if not isinstance(pace, float):
                 raise pace
             paces = [pace] * len(self.entered.entries)
-            available = time_of(self.config, self.side)
+            available = time_of(self.config, self.parallel)
             *_, last = rounds_of(available, paces, self._shape, [_ENOUGH_STEPS] * len(paces))
             if last.steps[0] < _ENOUGH_STEPS:
                 break
@@ -317,13 +318,13 @@ class Planning:
         these results are dropped.
         """
         entered = len(self.entered.entries)
-        share = _MEASURING * self.config.seconds * self.side.jobs / (4 * entered)
-        limit = min(_LONGEST_LOOK, max(_SHORTEST_LOOK, share))
-        measured = list(islice(cycle(entries), first, first + self.side.jobs))
+        share = _MEASURING * self.config.seconds * self.parallel.jobs / (4 * entered)
+        limit = min(_LONGEST_MEASUREMENT, max(_SHORTEST_MEASUREMENT, share))
+        measured = list(islice(cycle(entries), first, first + self.parallel.jobs))
         settings = [self._training(entry, size) for entry in measured]  # texts are encoded first
         labels = "; ".join(entry.label for entry in measured)
         self.progress(RaceProgress("", f"measuring the speed of {labels}", first, len(entries)))
-        unit = PaceUnit(self.store.root, self.side.threads, limit)
+        unit = PaceUnit(self.store.root, self.parallel.threads, limit)
         paces = zip(measured, self.engine.in_order(unit, settings), strict=True)
         return list(paces)[: len(entries) - first]
 
@@ -410,9 +411,9 @@ class PaceUnit:
             return error
 
 
-def time_of(config: Config, side: Side) -> Time:
+def time_of(config: Config, parallel: Parallelism) -> Time:
     """Return the time available to a race, before the overhead of a run is measured."""
-    return Time(config.seconds, 0.0, side.jobs)
+    return Time(config.seconds, 0.0, parallel.jobs)
 
 
 def shape_of(config: Config, is_table: bool) -> RaceShape:

@@ -20,6 +20,7 @@ from numtok.settings.race import Config as Config
 from numtok.store.engines.engine import connected
 from numtok.store.store import Store
 from numtok.sweeps.baseline_rows import command_for
+from numtok.sweeps.parallel import Parallelism, race_parallelism
 from numtok.sweeps.race.candidates import COLUMNS, Verdict
 from numtok.sweeps.race.entrants import Encodings, Entered, race_baselines
 from numtok.sweeps.race.from_records import enter_records, is_records
@@ -31,7 +32,7 @@ from numtok.sweeps.race.planning import Planning, shape_of, time_of
 from numtok.sweeps.race.reasons import close_calls, notes_on_fields, reasons_of
 from numtok.sweeps.race.rounds import RoundResult, Rounds
 from numtok.sweeps.race.words import FieldSummary
-from numtok.sweeps.runs import Side, quiet_store, race_side
+from numtok.sweeps.runs import quiet_store
 
 
 class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,16 +118,16 @@ def run(
     """
     started = time.monotonic()
     with connected(config.engine) as nodes:
-        side = race_side(config, nodes)
+        parallel = race_parallelism(config, nodes)
         entered = _entrance(config, store)(config, store, progress)
-        known = _introduced(config, side, entered)
+        known = _introduced(config, parallel, entered)
         introduce(known)
         if config.dry_run:
             return known
         return _raced(
             known,
             config,
-            side,
+            parallel,
             quiet_store(store.root),
             entered=entered,
             progress=progress,
@@ -137,7 +138,7 @@ def run(
 def _raced(
     known: RaceResult,
     config: Config,
-    side: Side,
+    parallel: Parallelism,
     store: Store,
     *,
     entered: Entered,
@@ -153,7 +154,7 @@ def _raced(
         entered=entered,
         data=data,
         store=store,
-        side=side,
+        parallel=parallel,
         progress=progress,
         started=began,
     )
@@ -170,7 +171,9 @@ def _raced(
         data=artifacts,
         baselines=baselines,
         store=store,
-        side=side._replace(threads=plan.threads),  # the last digits of results depend on them
+        parallel=parallel._replace(
+            threads=plan.threads
+        ),  # the last digits of results depend on them
         progress=progress,
         records=entered.records,
         replan=partial(planning.replanned, plan=plan, stored=stored, deadline=deadline),
@@ -220,7 +223,7 @@ def _left_out(plan: Plan, config: Config) -> str:
     )
 
 
-def _introduced(config: Config, side: Side, entered: Entered) -> RaceResult:
+def _introduced(config: Config, parallel: Parallelism, entered: Entered) -> RaceResult:
     """Describe the race before anything is trained. Raises UsageError if no scheme takes part."""
     if not entered.entries:
         raise UsageError(
@@ -239,7 +242,7 @@ def _introduced(config: Config, side: Side, entered: Entered) -> RaceResult:
         fields=entered.fields,
         verdicts=entered.verdicts,
         entered=[entry.label for entry in entered.entries],
-        expected=expected(time_of(config, side), len(entered.entries), shape),
+        expected=expected(time_of(config, parallel), len(entered.entries), shape),
         notes=entered.notes,
     )
 

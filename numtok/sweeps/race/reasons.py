@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from numtok.data.tables.table import read_table_of
 from numtok.evaluation.report_files import ReportPredictions
+from numtok.names import counted
 from numtok.reports import Figure
 from numtok.sweeps.race.candidates import COLUMNS, Verdict
 from numtok.sweeps.race.entrants import Entered
@@ -138,8 +139,8 @@ def _others(board: Leaderboard, plan: Plan, verdicts: Sequence[Verdict]) -> str:
     count = len(plan.candidates)
     last = sum(entry.is_model for entry in board.places)
     out = sum(not verdict.takes_part for verdict in verdicts)
-    candidates = "candidate" if count == 1 else "candidates"
-    parts = [f"{count} {candidates} raced; {count - last} were eliminated on the validation split"]
+    raced, lost = counted(count, "candidate"), count - last
+    parts = [f"{raced} raced; {lost} were eliminated on the validation split"]
     ruled = "scheme or head was" if out == 1 else "schemes or heads were"
     parts += [f"{out} {ruled} left out"] if out else []
     parts += [f"{plan.left_out} were not started for lack of time"] if plan.left_out else []

@@ -16,11 +16,12 @@ from numtok.stages.train import VALIDATION
 from numtok.store.artifact import Artifact
 from numtok.store.engines.engine import Engine
 from numtok.store.store import Store
+from numtok.sweeps.parallel import Parallelism
 from numtok.sweeps.race.leaderboard import Finalist, Leaderboard, leaderboard
 from numtok.sweeps.race.plan import Candidate, CandidateState, Plan, Progress, RaceProgress, Round
 from numtok.sweeps.race.planning import evaluating, training
 from numtok.sweeps.race.skill import score
-from numtok.sweeps.runs import Failed, Run, Runner, RunOutcome, Side
+from numtok.sweeps.runs import Failed, Run, Runner, RunOutcome
 
 
 class RoundResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,7 +131,7 @@ class Rounds:
     plan: Plan
     data: Mapping[str, Artifact]
     store: Store
-    side: Side
+    parallel: Parallelism
     progress: Progress
     baselines: Rivals | None = None
     records: Artifact | None = None
@@ -146,7 +147,7 @@ class Rounds:
     def run(self) -> RoundsOutcome:
         """Run all rounds, and return their results. The same worker processes are used
         throughout."""
-        with self.side.workers(self.store.spool) as engine:
+        with self.parallel.workers(self.store.spool) as engine:
             return self._run(engine)
 
     def _run(self, engine: Engine) -> RoundsOutcome:
@@ -263,7 +264,7 @@ class Rounds:
 
         runner = Runner(
             root=self.store.root,
-            side=self.side,
+            parallel=self.parallel,
             progress=lambda state: None,
             failed=self.failed,
             each=each,
@@ -315,7 +316,7 @@ class Rounds:
         return f"{entry.candidate.label}: {line}"
 
     def _report(self, line: str, doing: str, done: int = 0, total: int = 0) -> None:
-        running = [entry for entry in self._entries if entry.pending][: self.side.jobs]
+        running = [entry for entry in self._entries if entry.pending][: self.parallel.jobs]
         standings = [
             CandidateState(
                 entry.candidate.label,

@@ -19,14 +19,14 @@ from numtok.data.tables.table import learnt_rows, read_table_of
 from numtok.encoding.splits import read_split
 from numtok.errors import DataError
 from numtok.evaluation.baselines import target_medians
-from numtok.evaluation.report_files import (
+from numtok.evaluation.prediction_table import (
     TARGET,
-    ReportPredictions,
     codes_of,
     has_clusters,
     has_fields,
     rows_by_value,
 )
+from numtok.evaluation.report_files import ReportPredictions
 from numtok.metrics.base import METRICS, Predictions, paired
 from numtok.reports import FIELD, Figure
 from numtok.row import CLUSTER

@@ -16,6 +16,7 @@ from numtok.data.reading.units import unread
 from numtok.data.records.reader import Records
 from numtok.data.records.splits import in_order
 from numtok.encoding.unit import Screening
+from numtok.names import counted
 
 SHARES = "validation=0.12,calibration=0.08,test=0.15"
 #: Fraction of the rows before the start of each split, for as many splits as possible.
@@ -72,7 +73,7 @@ def by_time(name: str, times: Mapping[str, int]) -> TimeSplit:
     if (other := next((time for time in times if not _WRITTEN.fullmatch(time)), None)) is not None:
         return _refused(name, f"has the value {other[:_SHOWN]!r}, which is not a date or a number")
     if len(times) < _LEAST:
-        count = f"{len(times)} different value" + "s" * (len(times) != 1)
+        count = counted(len(times), "different value")
         return _refused(name, f"has only {count} (at least {_LEAST} are needed)")
     in_order = sorted(times, key=sort_key)
     before = np.cumsum([0, *(times[time] for time in in_order)])[:-1]
@@ -125,7 +126,7 @@ def split_of_records(records: Records, target: str) -> TimeSplit:
 
 def _by_field(records: Records, name: str) -> TimeSplit:
     if missing := records.columns[name].missing:
-        return _refused(name, f"is missing in {missing:,} row" + "s" * (missing != 1))
+        return _refused(name, f"is missing in {counted(missing, 'row')}")
     return by_time(name, Counter(in_order(records, name).to_pylist()))
 
 

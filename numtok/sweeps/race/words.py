@@ -9,6 +9,7 @@ from numtok.analysis.profiling.field_profile import FieldProfile, is_heavy_taile
 from numtok.analysis.profiling.short_values import short_value
 from numtok.analysis.profiling.warnings import COMMON, percent
 from numtok.arrays import Floats
+from numtok.names import counted
 
 _FEW = 20  # different values
 _WIDE = 3.0  # decades
@@ -110,7 +111,7 @@ def _words(field: FieldSummary) -> str:
     if field.integer == 1:
         parts.append("whole numbers")
     elif field.decimals:
-        parts.append(f"up to {field.decimals} decimal{'s' if field.decimals > 1 else ''}")
+        parts.append(f"up to {counted(field.decimals, 'decimal')}")
     if 0 < field.negative < 1:
         parts.append(f"{percent(field.negative)} negative")
     if field.distinct <= _FEW:

@@ -9,10 +9,10 @@ import pytest
 from numtok.errors import UsageError
 from numtok.store.engines.workers import ClusterNode
 from numtok.store.store import Store
+from numtok.sweeps.parallel import race_parallelism
 from numtok.sweeps.race import planning
 from numtok.sweeps.race.plan import RaceProgress
 from numtok.sweeps.race.race import Config, run
-from numtok.sweeps.runs import race_side
 
 TINY = "nano,layers=1,width=16,heads=2"
 
@@ -80,7 +80,7 @@ def test_a_race_has_a_run_on_each_core_as_far_as_its_last_round_has_so_many(
     def side(cores: int, **more: Any) -> tuple[int, int | None]:
         monkeypatch.setenv("NUMTOK_THREADS", str(cores))
         monkeypatch.setattr("numtok.store.engines.workers.cores", lambda: cores)
-        found = race_side(Config(("rows.jsonl",), device="cpu", **more), ())
+        found = race_parallelism(Config(("rows.jsonl",), device="cpu", **more), ())
         return found.jobs, found.threads
 
     assert side(1) == (1, 1)
@@ -97,7 +97,7 @@ def test_a_race_on_a_cluster_has_as_much_room_as_a_sweep(monkeypatch: pytest.Mon
     nodes = [ClusterNode("a", 8, 0), ClusterNode("b", 16, 4), ClusterNode("c", 6, 2)]
 
     def side(**more: Any) -> tuple[int, int | None, bool]:
-        found = race_side(Config(("rows.jsonl",), engine="ray", **more), nodes)
+        found = race_parallelism(Config(("rows.jsonl",), engine="ray", **more), nodes)
         assert found.engine == "ray"
         return found.jobs, found.threads, found.gpu
 

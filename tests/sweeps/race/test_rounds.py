@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from numtok.errors import DataError, NumtokError
-from numtok.evaluation.report_files import TARGET, ReportPredictions, read
+from numtok.evaluation.prediction_table import TARGET
+from numtok.evaluation.report_files import ReportPredictions, read
 from numtok.evaluation.rivals import Rivals
 from numtok.metrics.base import Predictions
 from numtok.reports import Figure
@@ -40,7 +41,7 @@ def race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Race:
             def __init__(
                 self,
                 root: Path,
-                side: Any,
+                parallel: Any,
                 progress: Any,
                 failed: list[Failed],
                 each: Callable[[RunOutcome], None],
@@ -97,7 +98,7 @@ def race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Race:
             unfit={},
             left_out=0,
         )
-        side: Any = SimpleNamespace(workers=lambda spool: nullcontext(None), jobs=1)
+        parallel: Any = SimpleNamespace(workers=lambda spool: nullcontext(None), jobs=1)
         config = Config(("rows.jsonl",))
         return Rounds(
             config=config,
@@ -105,7 +106,7 @@ def race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Race:
             data={data.ref: data},
             baselines=median_only,
             store=store,
-            side=side,
+            parallel=parallel,
             progress=lambda _: None,
         ).run()
 

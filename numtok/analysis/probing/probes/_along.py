@@ -19,8 +19,8 @@ from numtok.encoding.dataset import EncodedSplit, clustered
 from numtok.encoding.splits import check_split, read_learnt, read_split
 from numtok.errors import UsageError, unknown
 from numtok.evaluation.predict import AUTOREGRESSIVE, PARALLEL, Options, Predicted, Predictor
+from numtok.evaluation.prediction_table import clusters_note
 from numtok.evaluation.queries import Queries
-from numtok.evaluation.report_files import clusters_note
 from numtok.evaluation.seen_values import SeenValues
 from numtok.metrics.base import share
 from numtok.models.heads.base import default_point
@@ -200,7 +200,7 @@ def _tops(top: TopNumbers) -> list[Top]:
     ]
 
 
-def _table(line: Line, predicted: Predicted, top: TopNumbers | None) -> "pa.Table":
+def _table(line: Line, predicted: Predicted, top: TopNumbers | None) -> pa.Table:
     """Return the points as a table with the columns of :class:`Along`."""
     truth = pa.nulls(len(line.x), pa.float64()) if line.truth is None else pa.array(line.truth)
     columns: dict[str, Any] = {

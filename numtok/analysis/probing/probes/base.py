@@ -63,9 +63,9 @@ class ProbeResult(NamedTuple):
     """
 
     found: Summary
-    points: "pa.Table"
+    points: pa.Table
     notes: list[str]
-    seen: "pa.Table | None" = None
+    seen: pa.Table | None = None
 
 
 class ProbeKind(ABC):

@@ -10,10 +10,11 @@ from numtok.cli.output.pages.compared import Compared
 from numtok.cli.output.pages.differences import differences_section
 from numtok.cli.output.pages.page import Headline, Page, PageChart, Part, Section
 from numtok.cli.output.pages.parts import headline
-from numtok.cli.output.printing import Sheet, counted
+from numtok.cli.output.printing import Sheet
 from numtok.cli.output.race import accuracy_sheet, board_sheet, costs_sheet, legend, name_of
 from numtok.evaluation.comparison.experiments import ExperimentCosts, costs_of
 from numtok.evaluation.report_files import read
+from numtok.names import counted
 from numtok.reports import REPORT
 from numtok.store.artifact import Resolve
 from numtok.sweeps.race.candidates import Verdict

@@ -8,8 +8,8 @@ from numtok.cli.output.pages.compared import Compared, colours_of
 from numtok.cli.output.pages.comparison import board_sections, comparison_sections
 from numtok.cli.output.pages.differences import differences_section
 from numtok.cli.output.pages.page import Page, Section
-from numtok.cli.output.printing import counted
 from numtok.cli.output.sweep import averages, choices
+from numtok.names import counted
 from numtok.store.artifact import Resolve
 from numtok.sweeps.sweep import Result
 

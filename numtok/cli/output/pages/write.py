@@ -9,7 +9,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files as resources
 from importlib.util import find_spec
@@ -145,20 +145,7 @@ def described(panel: Panel) -> tuple[list[str], list[list[str]]] | None:
 
     Return None if the table would be empty or too long.
     """
-    rows: list[list[str]] = []
-    for mark in panel.marks:
-        if isinstance(mark, LineMark):
-            unknown = np.full(len(mark.x), np.nan)
-            ends = [unknown if end is None else end for end in (mark.low, mark.high)]
-            for point in zip(mark.x, mark.y, *ends, strict=True):
-                rows.append([mark.label, *map(_digits, point)])
-        elif isinstance(mark, BarMarks):
-            for place, *numbers in zip(mark.places, mark.lengths, mark.low, mark.high, strict=True):
-                rows.append([mark.label, panel.y.names[round(place)], *map(_digits, numbers)])
-        elif isinstance(mark, ColumnMarks):
-            for low, high, height in zip(mark.low, mark.high, mark.heights, strict=True):
-                across = f"{_digits(low)} to {_digits(high)}"
-                rows.append([mark.label, across, _digits(height), "", ""])
+    rows = list(_rows_of(panel))
     if not rows or len(rows) > _MOST_NUMBERS:
         return None
     named = bool(panel.y.names)
@@ -169,6 +156,22 @@ def described(panel: Panel) -> tuple[list[str], list[list[str]]] | None:
     columns = [*columns, "from", "to"]
     keep = [k for k in range(len(columns)) if any(row[k] for row in rows)]
     return [columns[k] for k in keep], [[row[k] for k in keep] for row in rows]
+
+
+def _rows_of(panel: Panel) -> Iterator[list[str]]:
+    """Yield a row for each point, bar or column of a chart."""
+    for mark in panel.marks:
+        if isinstance(mark, LineMark):
+            unknown = np.full(len(mark.x), np.nan)
+            ends = [unknown if end is None else end for end in (mark.low, mark.high)]
+            for point in zip(mark.x, mark.y, *ends, strict=True):
+                yield [mark.label, *map(_digits, point)]
+        elif isinstance(mark, BarMarks):
+            for place, *numbers in zip(mark.places, mark.lengths, mark.low, mark.high, strict=True):
+                yield [mark.label, panel.y.names[round(place)], *map(_digits, numbers)]
+        elif isinstance(mark, ColumnMarks):
+            for low, high, height in zip(mark.low, mark.high, mark.heights, strict=True):
+                yield [mark.label, f"{_digits(low)} to {_digits(high)}", _digits(height), "", ""]
 
 
 def _digits(value: float) -> str:
