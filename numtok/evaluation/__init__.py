@@ -19,7 +19,7 @@ numbers.py          evaluation of models that predict numbers
 number_parts.py     sign, mantissa and exponent of numbers: errors and frequencies
 predict.py          predictions of numbers and their distributions, computed in batches
 predicted_rows.py   rows of text to predict, and the output for the rows of a file
-prediction_table.py tables of predictions: their keys and groups, and the arrays for metrics
+prediction_table.py  tables of predictions: their keys and groups, and the arrays for metrics
 prediction_mode.py  mode of a text model (numbers, labels or answers), with its options
 queries.py          the numbers to predict, grouped by which are predicted together
 raw_numbers.py      conversion of head outputs to values and distributions in raw units

@@ -54,6 +54,11 @@ from numtok.training.model_files import ModelInMemory, read_model
 
 _AT_ONCE = 1024  # rows whose distributions are in memory
 _BATCH = 256  # rows per forward pass
+_STRATUM = "y"  # of all rows, in calibration
+_NO_DISTRIBUTION = (
+    "the model writes numbers token by token, so it predicts no distribution. Use point=None, or "
+    "another scheme or head, such as head='mdn:5'"
+)
 
 
 class TextRegressor(DistributionRegressor):
@@ -395,10 +400,3 @@ class TextRegressor(DistributionRegressor):
             why_none=None if predictor.has_distribution else _NO_DISTRIBUTION,
             in_answer=in_answer,
         )
-
-
-_STRATUM = "y"  # of all rows, in calibration
-_NO_DISTRIBUTION = (
-    "the model writes numbers token by token, so it predicts no distribution. Use point=None, or "
-    "another scheme or head, such as head='mdn:5'"
-)

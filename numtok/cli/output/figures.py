@@ -344,7 +344,7 @@ def age(seconds: float) -> Formatted:
 
 def _signed(text: str) -> str:
     """Remove the sign of a zero: ``"-0.00" -> "0.00"``."""
-    return text if float(text.replace(",", "")) else text.removeprefix("-")
+    return text if _parsed(text) else text.removeprefix("-")
 
 
 def ends(measured: Measured) -> dict[str, float | None]:

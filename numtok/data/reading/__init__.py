@@ -17,5 +17,6 @@ sources.py        resolution of input arguments to files
 split_rule.py     assignment of rows to splits
 streams.py        standard input and pipes, read once or saved to files
 units.py          units of work: planned in one pass over the inputs, then read
+validation_reasons.py  validation errors of msgspec, reworded for users
 values.py         JSON values, read as columns
 """

@@ -13,8 +13,8 @@ from numtok.data.reading.arrow import column
 from numtok.data.reading.batches import ReadingOptions, RejectedRow, RowBatch
 from numtok.data.reading.checksum import Checksum
 from numtok.data.reading.file_part import FilePart, PartBytes
-from numtok.data.reading.json_lines import validation_reason
 from numtok.data.reading.rows import RowColumns, RowOffsets, problem_in
+from numtok.data.reading.validation_reasons import validation_reason
 from numtok.errors import DataError
 from numtok.row import OPTIONAL, Row
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from numtok.data.reading.json_lines import reworded
+from numtok.data.reading.validation_reasons import reworded
 from numtok.data.sources._json_items import items
 from numtok.data.sources.base import OneFileSource, Origin, RejectedSourceRow, TextRow
 from numtok.declaration import setting

@@ -27,6 +27,7 @@ from numtok.store.columns import check_nulls, damaged, read_columns
 from numtok.stored_json import StoredJson
 
 FORMAT = 1  # of table.json
+VALIDATION = "validation"  # split for validation; without it some train rows are held out
 TABLE_FILE = "table.json"
 _ROWS = "rows-"  # start of the names of Parquet files
 ROW_GROUP = 12 << 20  # approximate bytes of columns in a row group
@@ -233,9 +234,6 @@ def _numbers(rows: pa.Table, name: str) -> NDArray[np.float64]:
 def _strings(rows: pa.Table, name: str) -> "pa.Array[Any]":
     column = rows.column(name)
     return column.chunk(0) if column.num_chunks else pa.array([], pa.string())
-
-
-VALIDATION = "validation"  # split for validation; without it some train rows are held out
 
 
 def read_table_of(artifact: Artifact) -> Table:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from numtok import documents
-from numtok.data.reading.json_lines import reworded
+from numtok.data.reading.validation_reasons import reworded
 from numtok.data.tasks.base import GivenFile
 from numtok.errors import UsageError, unknown
 from numtok.numerals.policy import NumeralPolicy
