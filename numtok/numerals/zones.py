@@ -10,9 +10,10 @@ from functools import cache
 import numpy as np
 
 from numtok.arrays import Bools, Int32s, Ints, UInt8s
-from numtok.errors import UsageError
+from numtok.errors import UsageError, unknown
 
 _MONTHS = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
+_WORDS = re.compile(r"[A-Za-z]{2,}|[A-Za-z]+(?:[-_, ]+[A-Za-z]+)+")
 _ATOM = r"(?:\[[^\]\s]+\]|Br|Cl|[BCNOPSFIbcnops])"
 
 #: Regular expressions of the zones that have a name.
@@ -40,7 +41,8 @@ def _compiled(zone: str) -> re.Pattern[str]:
 
 
 def check_zone(zone: str) -> None:
-    """Raise UsageError unless a zone is a name or a valid regular expression."""
+    """Raise UsageError unless a zone is a name, or a valid regular expression that is more than
+    words. Words never overlap a number, so they are misspelled names."""
     if not zone:
         raise UsageError(f"--not-numbers needs a name ({', '.join(NAMED)}) or a regular expression")
     try:
@@ -50,6 +52,23 @@ def check_zone(zone: str) -> None:
             f"--not-numbers {zone!r} is neither a name ({', '.join(NAMED)}) nor a regular "
             f"expression ({error}). Escape special characters, as in '\\('"
         ) from None
+    if zone not in NAMED and all(map(_is_outside_numbers, zone.split("|"))):
+        hint = (
+            "For several names, repeat the option"
+            if re.search("[|, ]", zone)
+            else ("A regular expression must match digits, as in 'run [0-9]+'")
+        )
+        raise unknown("name in --not-numbers", zone, NAMED, hint)
+
+
+def _is_outside_numbers(expression: str) -> bool:
+    """Return whether an expression consists of words that no notation has in a number, such as
+    the suffix in ``3 million``."""
+    from numtok.numerals.notations.powers import SUFFIXES  # imported late: it takes a while
+
+    return _WORDS.fullmatch(expression) is not None and not any(
+        expression in suffix for suffix in SUFFIXES
+    )
 
 
 def zone_at(text: str, start: int, end: int, zones: Sequence[str]) -> str | None:

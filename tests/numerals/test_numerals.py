@@ -34,7 +34,7 @@ from numtok.numerals.notations.numbers import rewrite_numbers
 from numtok.numerals.notations.units import CURRENCIES, QUANTITIES, UNITS
 from numtok.numerals.policy import PRESETS, SINGLE, NumeralPolicy
 from numtok.numerals.scan import scan
-from tests.cases import each
+from tests.cases import case, each
 from tests.messages import Says
 from tests.numerals.reading import HASH, OTHER, reference
 from tests.numerals.reading import read as read_slowly
@@ -225,6 +225,27 @@ def test_a_wrong_policy_is_refused_with_what_is_allowed(
 def test_a_wrong_zone_is_refused_with_the_names(zone: str, says: Says) -> None:
     with says.raises(UsageError, "--not-numbers", "dates", "regular expression"):
         NumeralPolicy(not_numbers=(zone,))
+
+
+def test_a_zone_of_words_is_refused_as_a_misspelled_name(says: Says) -> None:
+    for zone, name in (
+        ("idz", "ids"),
+        ("date", "dates"),
+        ("ids,dates", "repeat"),
+        ("date|row-id", "repeat"),
+    ):
+        with case(zone), says.raises(UsageError, "--not-numbers", repr(zone), name, "versions"):
+            NumeralPolicy(not_numbers=(zone,))
+    texts = [
+        ("3 million and 5", "million"),
+        ("1e5 and 7", "e"),
+        ("-5 and 7", "-"),
+        ("1 or 2", "or 2"),
+    ]
+    for text, zone in texts:  # these overlap numbers
+        with case(zone):
+            policy = NumeralPolicy.parse("suffixes", (zone,))
+            assert len(scanned([text], policy)[0]) == 1
 
 
 def test_settings_of_another_revision_are_refused(says: Says) -> None:
