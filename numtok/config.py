@@ -89,6 +89,6 @@ def _folders(plugins: Any) -> list[str]:
         if key != "folders":
             raise unknown(f"key in [plugins] of {FILE}", key, ["folders"])
     folders = plugins.get("folders", [])
-    if not isinstance(folders, list) or not all(isinstance(name, str) for name in folders):
+    if not isinstance(folders, list) or not all(isinstance(name, str) and name for name in folders):
         raise UsageError(f"{FILE}: folders in [plugins] must be a list of paths (got {folders!r})")
     return folders

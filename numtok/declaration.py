@@ -72,6 +72,9 @@ class Setting:
         True if the value names a registered part whose settings become further options.
     above, at_least, below, at_most, choices
         Bounds of the value, or the list of allowed values.
+    may_be_empty
+        True if the empty string is a value. Otherwise an option rejects it, because a script that
+        passes an unset variable would get the default instead.
     refuse
         Function that checks a value. For a rejected value, it returns the violated requirement,
         such as ``must be even``, optionally followed by a period and advice. Otherwise, it returns
@@ -122,6 +125,7 @@ class Setting:
     below: float | None = None
     at_most: float | None = None
     choices: tuple[str, ...] = ()
+    may_be_empty: bool = False
     refuse: Callable[[Any], str | None] | None = None
     registry: str = ""
     of: str | None = None
@@ -210,6 +214,9 @@ class Setting:
             return None if value in self.choices else f"must be {self.allowed}"
         if self.refuse is not None:
             return self.refuse(value)
+        if value == "" or (self.several and not self.joined and "" in value):
+            may_be_empty = self.argument or self.may_be_empty or self.default == ""
+            return None if may_be_empty else "must not be empty"
         ends = dataclasses.astuple(value) if isinstance(value, Interval | Range) else (value,)
         inside = all(
             (self.above is None or end > self.above)

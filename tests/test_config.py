@@ -42,6 +42,7 @@ def test_a_mistake_is_named_in_one_line(tmp_path: Path, says: Says) -> None:
         ("[plugins]\nfolder = []", ["[plugins] of numtok.toml 'folder'", "Did you "]),
         ("[plugins]\nfolders = 'x'", ["numtok.toml: folders in [plugins]", "a list of paths"]),
         ("[plugins]\nfolders = [1]", ["numtok.toml: folders in [plugins]", "a list of paths"]),
+        ("[plugins]\nfolders = ['']", ["numtok.toml: folders in [plugins]", "a list of paths"]),
     ]:
         with case(text):
             with pytest.raises(UsageError) as caught:

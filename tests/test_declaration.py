@@ -71,6 +71,15 @@ def test_a_value_out_of_bounds_is_told_where_it_stands(says: Says) -> None:
     assert [Boil(1, 0.001), Boil(12, 59.9)]  # within bounds
 
 
+def test_an_empty_option_is_refused_instead_of_taken_for_the_default(says: Says) -> None:
+    cases: list[tuple[str, Any]] = [("of", ""), ("lists", ("a", ""))]
+    for key, value in cases:
+        with case(key), pytest.raises(SettingError) as caught:
+            Boil(2, **{key: value})
+        says(caught, f"--{settings_in(Boil)[key].flag} must not be empty")
+    assert Boil(2, names=("",)).names == ("",)  # a column without a name
+
+
 def test_versions_and_experiments_have_what_counts() -> None:
     assert of_version(Boil(2)) == {"minutes": 4.0, "salt": "some"}
     assert of_version(Boil(2, lid=True))["lid"] is True

@@ -159,7 +159,7 @@ def _settings(settings: Any, kind: Kind | None, values: dict[str, Any]) -> Any:
     for name, setting in known.items():
         value = values.pop(name)
         if setting.joined:
-            value = split_names(value or "")
+            value = () if value is None else split_names(value) or ("",)
         elif setting.several:
             value = tuple(value or ())
         arguments[name] = setting.default if name in replaced else value

@@ -68,7 +68,7 @@ def _show_version(wanted: bool) -> None:
 def _global_options(
     context: typer.Context,
     store: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             metavar="DIR", envvar="NUMTOK_STORE", help="Artifact folder", show_default="artifacts"
         ),
@@ -88,7 +88,9 @@ def _global_options(
     """
     config: Config = context.obj or Config()  # read by _run
     context.default_map = _defaults(context, config)
-    context.obj = Invocation(store or config.store or Path("artifacts"), quiet)
+    if store == "":  # as a path, it would be the current folder
+        raise UsageError("--store must not be empty. Name a folder, or leave it out")
+    context.obj = Invocation(Path(store or config.store or "artifacts"), quiet)
     plugins.on_use = partial(_check_plugin, context.obj)
 
 

@@ -111,6 +111,8 @@ def store_root(where: str | Path | None) -> Path:
     """Return the folder of a store: ``where`` if given, else ``NUMTOK_STORE``, else
     ``artifacts``.
     """
+    if where == "":
+        raise UsageError("store must not be empty. Name a folder, or leave it out")
     return Path(where or os.environ.get("NUMTOK_STORE") or "artifacts")
 
 

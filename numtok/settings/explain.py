@@ -20,7 +20,9 @@ class Config(CommandSettings):
     )
     _: KW_ONLY
     text: str | None = setting(
-        None, "Show which numbers are read in a text; - reads lines from standard input"
+        None,
+        "Show which numbers are read in a text; - reads lines from standard input",
+        may_be_empty=True,
     )
     schemes: tuple[str, ...] = setting(
         (), "Scheme to show; repeatable", flag="scheme", registry="schemes", shown_default="all"

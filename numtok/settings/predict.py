@@ -52,6 +52,7 @@ class Config(CommandSettings):
         "Text with [?], or the text field of a model trained with --text-field, instead of a file; "
         "repeatable",
         metavar="TEXT",
+        may_be_empty=True,
         of="texts",
         replaces=("text_field",),
     )

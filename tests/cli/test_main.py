@@ -59,3 +59,17 @@ def test_a_message_that_quotes_a_long_option_is_cut_in_its_middle(numtok: Shell)
         ran = numtok(*words)
         assert ran.code == 2 and ran.err.startswith("numtok: ")
         assert len(ran.err) < 1100 and " ... " in ran.err
+
+
+def test_an_empty_value_is_refused_instead_of_taken_for_the_current_folder(numtok: Shell) -> None:
+    for words, told in (
+        (("ls", "--store", ""), "--store"),
+        (("--store=", "gen", "rooms"), "--store"),
+        (("encode", "", "--scheme", "p10"), "input"),
+        (("gen", "rooms", "--split", ""), "--split"),
+        (("encode", "a.csv", "--target", "x", "--drop", "", "--scheme", "p10"), "field ''"),
+    ):
+        with case(words=words):
+            Path("a.csv").write_text("x,y\n1,2\n")
+            ran = numtok(*words)
+            assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1) and told in ran.err

@@ -224,6 +224,11 @@ def test_an_artifact_brings_its_store_along(world: World, monkeypatch: pytest.Mo
     assert asked == [train_stage.Config(encoded.ref, steps=3, learning_rate=0.7), world.store.root]
 
 
+def test_an_empty_path_of_the_store_is_refused() -> None:
+    with pytest.raises(UsageError, match="store must not be empty"):
+        numtok.load("rooms", store="")
+
+
 @pytest.mark.integration
 def test_a_loaded_model_answers_texts(world: World) -> None:
     artifact = world.by_chance(world.encoded("p1000"), "mlm", text=-20.0)

@@ -71,6 +71,8 @@ def find_sources(
     name = ""
     for argument in arguments:
         split, path = _split_and_path(argument)
+        if not path:  # as a path, it would be the current folder
+            raise UsageError("an input is empty (got ''). Name a file, a folder or a REF")
         if is_address(path):
             objects, stem = _objects(path, note)
             matches = [InputFile(address, split, str(address)) for address in objects]
