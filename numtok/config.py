@@ -47,7 +47,8 @@ def load(folder: Path) -> Config:
         return Config()
     from numtok import documents  # imported late: most runs have no file, and help starts faster
 
-    data = documents.toml(documents.read(path, FILE), FILE)
+    # Numbers with a point stay text, because 1.00 has two decimals.
+    data = documents.toml(documents.read(path, FILE), FILE, str)
     store = data.pop("store", None)
     if not (store is None or (isinstance(store, str) and store)):
         raise UsageError(f"{FILE}: store must be a path (got {store!r})")

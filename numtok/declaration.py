@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_type_hints
 
 from numtok.errors import UsageError, meaningless, unknown
-from numtok.names import join_names
+from numtok.names import join_names, split_names
 from numtok.setting_names import flag_named, note_renamed
 from numtok.setting_values import READERS, Bare, Interval, Range, as_spec, shown_value, with_value
 
@@ -234,10 +234,11 @@ class Setting:
         as ``an integer``.
         """
         if self.several:
-            values = [value] if isinstance(value, str) else value
-            if not isinstance(values, list) or not all(isinstance(item, str) for item in values):
+            if isinstance(value, str):
+                return split_names(value) or ("",) if self.joined else (value,)
+            if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
                 raise ValueError("a list of strings")
-            return tuple(values)
+            return tuple(value)
         optional = type(None) in get_args(self.type)
         if value is None and optional:
             return None

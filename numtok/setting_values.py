@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Number
+from pathlib import Path
 from typing import Any
 
 from numtok.errors import UsageError
@@ -70,6 +71,7 @@ READERS: dict[Any, tuple[Callable[[str], Any], str]] = {
     float: (float, "a number"),
     bool: (_YES_NO.__getitem__, "yes or no"),
     str: (str, "a string"),
+    Path: (Path, "a path"),
     Interval: (Interval.parse, "a range like -8..7"),
     Range: (Range.parse, "a number, or a range like 0.5..2"),
 }

@@ -1,6 +1,7 @@
 """A setting is declared once; everything else is derived from that declaration."""
 
 import doctest
+import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -220,6 +221,35 @@ def test_what_was_typed_replaces_what_a_file_says_instead_of_it(
     assert (seen[1].steps, seen[1].minutes) == (None, 3)
     assert (seen[2].like, seen[2].scheme, seen[2].normalize) == ("x", None, None)
     assert (seen[3].scheme, seen[3].normalize) == ("p10", "none")
+
+
+def test_the_file_takes_single_values_lists_and_no_other_types(numtok: Shell, says: Says) -> None:
+    """A repeatable option needs no brackets, and names may be a list."""
+    Path("a.csv").write_text("w,x,y,z\n0,1,2,3\n")
+    words = ("encode", "a.csv", "--scheme", "p10", "--dry-run", "--json")
+    for keys, text in (
+        ('target = "x"\ndrop = ["y"]', "w: 0\nz: 3\nx: 1"),
+        ('target = ["x"]\ndrop = "y,z"', "w: 0\nx: 1"),
+        ('target = "x"\ndrop = []', "w: 0\ny: 2\nz: 3\nx: 1"),
+    ):
+        with case(keys):
+            Path("numtok.toml").write_text(f"[encode]\n{keys}\n")
+            ran = numtok(*words)
+            rows = {row["what"]: row["value"] for row in json.loads(ran.out)["rows"]}
+            assert rows["row 1"] == text
+    for key, told in (
+        ('scheme = ["p10", "xval"]', "scheme must be a string"),
+        ("workers = true", "workers must be an integer"),
+        ("workers = [2]", "workers must be an integer"),
+        ('target = ["x", 5]', "target must be a list of strings"),
+    ):
+        with case(key):
+            Path("numtok.toml").write_text(f"[encode]\n{key}\n")
+            ran = numtok("encode", "a.csv")
+            assert ran.code == 2
+            says(ran.err, f"numtok: numtok.toml: [encode] {told}")
+    Path("numtok.toml").write_text("[gen]\nlow = 1.00\nrows = 20\n")  # two decimals
+    assert '"low": "1.00"' in numtok("show", numtok("gen", "arithmetic").out.strip(), "--json").out
 
 
 def test_keys_of_any_kind_may_stand_in_the_file_and_count_for_theirs(numtok: Shell) -> None:

@@ -24,7 +24,6 @@ from numtok.cli.output.printing import Format, print_table
 from numtok.config import FILE
 from numtok.declaration import CheckApplies, Setting, SettingError, settings_in, without_stop
 from numtok.errors import UsageError, meaningless
-from numtok.names import split_names
 from numtok.plugins import plugin_folders, registries
 
 FormatOption = Annotated[
@@ -159,7 +158,7 @@ def _settings(settings: Any, kind: Kind | None, values: dict[str, Any]) -> Any:
     for name, setting in known.items():
         value = values.pop(name)
         if setting.joined:
-            value = () if value is None else split_names(value) or ("",)
+            value = () if value is None else setting.read(value)
         elif setting.several:
             value = tuple(value or ())
         arguments[name] = setting.default if name in replaced else value

@@ -45,6 +45,7 @@ from numtok.cli._signals import Terminated, raising_at_signals
 from numtok.cli._usage import FORMER, SYNONYMS, split_hint, unknown_kind, usage_message
 from numtok.cli.output.printing import one_line
 from numtok.config import FILE, Config, load
+from numtok.declaration import Setting
 from numtok.errors import (
     NumtokError,
     StoreError,
@@ -53,6 +54,7 @@ from numtok.errors import (
     is_out_of_memory,
     unknown,
 )
+from numtok.names import join_names
 from numtok.plugins import add_plugin_folders, fault_of
 from numtok.version import __version__
 
@@ -103,7 +105,7 @@ def _check_plugin(invocation: Invocation, registry: Any, thing: object) -> None:
 def _defaults(context: typer.Context, config: Config) -> dict[str, Any]:
     """Return the tables of numtok.toml, keyed by parameter names instead of option names."""
     commands: dict[str, Any] = getattr(context.command, "commands")  # noqa: B009 (typer's group)
-    defaults: dict[str, Any] = {}
+    defaults: dict[str, dict[str, Any]] = {}
     given: dict[str, str] = {}
     for given_name, table in config.commands.items():
         name = _current(given_name, f"[{given_name}] in {FILE}", "[{name}]")
@@ -131,8 +133,24 @@ def _defaults(context: typer.Context, config: Config) -> dict[str, Any]:
             if key in renamed:
                 setting_names.note_renamed(f"{FILE}: [{name}] {key}", renamed[key])
         where = f"{FILE}: [{name}] "
-        defaults[name] = setting_names.by_current_name(table, parameters.__getitem__, where)
+        values = setting_names.by_current_name(table, parameters.__getitem__, where)
+        if name == context.invoked_subcommand:
+            settings = commands[name].settings
+            values = {key: _as_typed(settings.get(key), values[key], where) for key in values}
+        defaults[name] = values
     return defaults
+
+
+def _as_typed(setting: Setting | None, value: Any, where: str) -> Any:
+    """Return a value of numtok.toml in the form that typer accepts. A single value of an option
+    that is repeatable needs no brackets. Values that belong to no setting are unchanged."""
+    if setting is None:
+        return value
+    try:
+        read = setting.read(value)
+    except ValueError as error:
+        raise UsageError(f"{where}{setting.flag} must be {error} (got {value!r})") from None
+    return join_names(read) or None if setting.joined else read
 
 
 def build(words: Sequence[str] = (), tables: Iterable[str] = ()) -> typer.Typer:
