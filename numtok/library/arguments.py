@@ -151,7 +151,7 @@ def settings_of(
     if part is not None and part.name in fields:
         fields[_PART_SETTINGS] = _settings_of_part(part.registry, fields[part.name], of_part)
     for name, field in declared.items():
-        if name not in fields and field.required:
+        if field.required and fields.get(name, ()) == ():
             raise UsageError(f"{field.argument_name} is missing: {description(settings, field)}")
     return settings(**fields)
 

@@ -224,6 +224,12 @@ def test_an_artifact_brings_its_store_along(world: World, monkeypatch: pytest.Mo
     assert asked == [train_stage.Config(encoded.ref, steps=3, learning_rate=0.7), world.store.root]
 
 
+@each("command", ["encode", "profile", "compare", "score", "race"])
+def test_an_empty_list_of_inputs_is_refused_like_a_missing_one(command: str) -> None:
+    with pytest.raises(UsageError, match=r"^(inputs|reports|files) is missing: "):
+        getattr(numtok, command)([])
+
+
 def test_an_empty_path_of_the_store_is_refused() -> None:
     with pytest.raises(UsageError, match="store must not be empty"):
         numtok.load("rooms", store="")
