@@ -30,7 +30,7 @@ def drop() -> Any:
 
 def check(settings: Any) -> None:
     """Raise UsageError if several files have a target, or as :func:`check_fields` does."""
-    if settings.target and len(settings.inputs) != 1:
+    if settings.target and len(settings.inputs) > 1:
         raise UsageError(
             f"--target needs a single file (got {len(settings.inputs)} inputs). Join the files"
         )

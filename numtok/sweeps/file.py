@@ -114,7 +114,8 @@ def _change_value(tables: dict[str, Any], change: str) -> None:
 
 def _value(text: str) -> Any:
     try:
-        return _parsed(f"value = {text}".encode(), "--set")["value"]
+        [value] = _parsed(f"value = {text}".encode(), "--set").values()
+        return value
     except UsageError:
         if not text or set(text) & set("\"'[]{}#"):
             raise

@@ -242,6 +242,13 @@ def test_what_is_no_value_of_a_file_is_a_word(tmp_path: Path) -> None:
         assert changed(tmp_path, f"data= {word} ").data == (({}, (word,)),)
 
 
+def test_records_have_a_target_and_names_in_one_word(tmp_path: Path) -> None:
+    changes = "data=a.csv", "encode.target=price", "encode.drop=id,town"
+    (_, encoding), *_ = changed(tmp_path, *changes).encode
+    assert encoding is not None
+    assert (encoding.target, encoding.drop) == (("price",), ("id", "town"))
+
+
 def test_a_budget_takes_the_place_of_another(tmp_path: Path) -> None:
     whole = written(tmp_path, f"{ENCODE}[train]\nsteps = 5\n")
     (((_, found), *_),) = [read_sweep(whole, ["train.minutes=2"]).train]
@@ -250,7 +257,7 @@ def test_a_budget_takes_the_place_of_another(tmp_path: Path) -> None:
 
 def test_a_change_that_is_not_understood_is_told(tmp_path: Path, says: Says) -> None:
     kept = "train.steps", "=3", "train.steps=", "train.steps=[p10, 3", "train.seed=[a, b]"
-    for change in (*kept, "data.file=3"):  # data is not a table
+    for change in (*kept, "data.file=3", "train.seed=1\nlr=2"):  # data is not a table
         with case(change), says.raises(UsageError, "--set must be TABLE.KEY=VALUE", repr(change)):
             changed(tmp_path, change)
 
