@@ -29,11 +29,16 @@ FILE = "numtok.toml"
 
 @dataclass(frozen=True)
 class Config:
-    """Content of ``numtok.toml``. ``commands`` maps each command's name to its table of options."""
+    """Content of ``numtok.toml``. ``commands`` maps each command's name to its table of options.
+
+    problem
+        What is wrong with the file, for ``numtok doctor``, which reports it; otherwise empty.
+    """
 
     store: Path | None = None
     plugins: tuple[Path, ...] = ()
     commands: dict[str, dict[str, Any]] = field(default_factory=dict)
+    problem: str = ""
 
 
 def load(folder: Path) -> Config:

@@ -242,6 +242,7 @@ def test_the_file_takes_single_values_lists_and_no_other_types(numtok: Shell, sa
         ("workers = true", "workers must be an integer"),
         ("workers = [2]", "workers must be an integer"),
         ('target = ["x", 5]', "target must be a list of strings"),
+        ('format = "yaml"', "format must be table, json, csv or md"),
     ):
         with case(key):
             Path("numtok.toml").write_text(f"[encode]\n{key}\n")

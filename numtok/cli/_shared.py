@@ -22,10 +22,15 @@ RefArgument = Annotated[
 
 @dataclass(frozen=True)
 class Invocation:
-    """Global options of the current invocation, which every command receives as ``context.obj``."""
+    """Global options of the current invocation, which every command receives as ``context.obj``.
+
+    problem
+        What is wrong with ``numtok.toml``, for ``numtok doctor``; otherwise empty.
+    """
 
     store: Path
     quiet: bool
+    problem: str = ""
 
     def note(self, text: str) -> None:
         """Print a note on stderr, unless ``quiet`` is set."""

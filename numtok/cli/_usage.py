@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+from numtok.config import FILE
 from numtok.errors import UsageError, unknown
 
 #: Current command, with its options, for each earlier name. Earlier names still work and print a
@@ -128,7 +129,10 @@ def _problem(error: Any, context: Any, message: str) -> tuple[str, str]:
         value = found.get("input")
         whole = _whole(value) if form == "an integer" else None
         advice = "" if whole is None else f"Write {whole}"
-        return f"{_name(parameter)} must be {form} (got {value!r})", advice
+        name, source = _name(parameter), context.get_parameter_source(parameter.name)
+        if source is not None and source.name == "DEFAULT_MAP":
+            name = f"{FILE}: [{context.info_name}] {name.removeprefix('--')}"
+        return f"{name} must be {form} (got {value!r})", advice
     return message[0].lower() + message[1:], ""
 
 

@@ -19,7 +19,7 @@ def command(context: typer.Context, json: OneJsonOption = False) -> None:
     from numtok.errors import NegativeVerdict
     from numtok.stages.doctor import run
 
-    checks = run(context.obj.store)
+    checks = run(context.obj.store, context.obj.problem)
     if json:
         print_json({"checks": msgspec.to_builtins(checks)})
     else:

@@ -56,9 +56,11 @@ from numtok.errors import (
 )
 from numtok.names import join_names
 from numtok.plugins import add_plugin_folders, fault_of
+from numtok.setting_values import shown_value, with_value
 from numtok.version import __version__
 
 _LONGEST = 1000  # characters of a message
+_DOCTOR = "doctor"  # the command that reports errors in numtok.toml among others
 
 
 def _show_version(wanted: bool) -> None:
@@ -89,10 +91,16 @@ def _global_options(
     as listed by `numtok ls`.
     """
     config: Config = context.obj or Config()  # read by _run
-    context.default_map = _defaults(context, config)
+    problem = config.problem
+    try:
+        context.default_map = _defaults(context, config)
+    except NumtokError as error:
+        if context.invoked_subcommand != _DOCTOR:
+            raise
+        problem = str(error)
     if store == "":  # as a path, it would be the current folder
         raise UsageError("--store must not be empty. Name a folder, or leave it out")
-    context.obj = Invocation(Path(store or config.store or "artifacts"), quiet)
+    context.obj = Invocation(Path(store or config.store or "artifacts"), quiet, problem)
     plugins.on_use = partial(_check_plugin, context.obj)
 
 
@@ -134,22 +142,23 @@ def _defaults(context: typer.Context, config: Config) -> dict[str, Any]:
                 setting_names.note_renamed(f"{FILE}: [{name}] {key}", renamed[key])
         where = f"{FILE}: [{name}] "
         values = setting_names.by_current_name(table, parameters.__getitem__, where)
-        if name == context.invoked_subcommand:
+        if (called := context.invoked_subcommand) in (name, _DOCTOR):
             settings = commands[name].settings
-            values = {key: _as_typed(settings.get(key), values[key], where) for key in values}
+            for key in filter(settings.__contains__, list(values)):
+                values[key] = _as_typed(settings[key], values[key], where, called == _DOCTOR)
         defaults[name] = values
     return defaults
 
 
-def _as_typed(setting: Setting | None, value: Any, where: str) -> Any:
+def _as_typed(setting: Setting, value: Any, where: str, check_bounds: bool) -> Any:
     """Return a value of numtok.toml in the form that typer accepts. A single value of an option
-    that is repeatable needs no brackets. Values that belong to no setting are unchanged."""
-    if setting is None:
-        return value
+    that is repeatable needs no brackets. Bounds are otherwise checked only if the value is used."""
     try:
         read = setting.read(value)
     except ValueError as error:
         raise UsageError(f"{where}{setting.flag} must be {error} (got {value!r})") from None
+    if check_bounds and (wrong := setting.wrong(read)) is not None:
+        raise UsageError(f"{where}{setting.flag} {with_value(wrong, shown_value(read))}")
     return join_names(read) or None if setting.joined else read
 
 
@@ -317,9 +326,10 @@ def _run() -> int:
             try:
                 config = load(Path())
                 add_plugin_folders(config.plugins)
-            except NumtokError:
-                if words[0] != "doctor":  # which reports the error among others
+            except NumtokError as error:
+                if words[0] != _DOCTOR:
                     raise
+                config = Config(problem=str(error))
             if _wants_help(words) and _help_of_parts(words[0], words[1:]):
                 return 0
         command = typer.main.get_command(build(words, config.commands))

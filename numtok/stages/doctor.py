@@ -12,7 +12,7 @@ import msgspec
 from packaging.requirements import Requirement
 
 from numtok import config, files, kernel_files, kernels, machine, plugin_checks, plugins
-from numtok.errors import NumtokError, StoreError
+from numtok.errors import NumtokError, StoreError, UsageError
 from numtok.store import artifact as on_disk
 from numtok.store.engines.local import Workers
 from numtok.store.store import Store
@@ -37,12 +37,15 @@ class DoctorCheck(msgspec.Struct, frozen=True, kw_only=True):
     remedy: str = ""
 
 
-def run(store: Path) -> list[DoctorCheck]:
-    """Run all checks, and compile the kernels that are not compiled yet."""
+def run(store: Path, problem: str = "") -> list[DoctorCheck]:
+    """Run all checks, and compile the kernels that are not compiled yet.
+
+    ``problem`` is what is wrong with ``numtok.toml``; empty if nothing is.
+    """
     checks: list[DoctorCheck] = []
-    for check in (_python, _packages, _extras, _kernels, _devices, _config, _plugins):
+    for check in (_python, _packages, _extras, _kernels, _devices):
         checks += check()
-    return [*checks, *_store(store)]
+    return [*checks, *_config(problem), *_plugins(), *_store(store)]
 
 
 def _ok(name: str, finding: str) -> DoctorCheck:
@@ -135,26 +138,26 @@ def _compile(addresses: Sequence[str]) -> None:
 def _devices() -> Iterator[DoctorCheck]:
     import torch
 
-    threads, cores = torch.get_num_threads(), machine.cores()
-    memory = machine.memory() / 1e9
-    yield _ok("cpu", f"{cores} cores, {threads} threads, {memory:.0f} GB of memory")
+    try:
+        threads, cores = config.threads() or torch.get_num_threads(), machine.cores()
+        memory = machine.memory() / 1e9
+        yield _ok("cpu", f"{cores} cores, {threads} threads, {memory:.0f} GB of memory")
+    except UsageError as error:
+        yield _failed("cpu", str(error), "set it to a number, or unset it")
     names = [torch.cuda.get_device_name(k) for k in range(torch.cuda.device_count())]
     if torch.backends.mps.is_available():
         names.append("mps")
     yield _ok("gpu", ", ".join(names) or "none; models are trained on the CPU")
 
 
-def _config() -> Iterator[DoctorCheck]:
+def _config(problem: str) -> Iterator[DoctorCheck]:
     path = Path(config.FILE)
-    if not os.path.lexists(path):
+    if problem:
+        yield _failed(config.FILE, problem, "correct the file")
+    elif not os.path.lexists(path):
         yield _ok(config.FILE, "none in this folder: built-in defaults")
-        return
-    try:
-        config.load(Path())
-    except NumtokError as error:
-        yield _failed(config.FILE, str(error), "correct the file")
-        return
-    yield _ok(config.FILE, f"valid: {path.resolve()}")
+    else:
+        yield _ok(config.FILE, f"valid: {path.resolve()}")
 
 
 def _plugins() -> Iterator[DoctorCheck]:

@@ -8,6 +8,7 @@ import pytest
 
 from numtok import kernel_files
 from numtok.stages import doctor
+from tests.cases import case
 from tests.shell import Shell
 
 
@@ -45,8 +46,24 @@ def test_what_is_missing_or_too_old_is_named(
 
 
 def test_an_invalid_numtok_toml_is_a_check_that_fails(numtok: Shell) -> None:
-    Path("numtok.toml").write_text("store = 3\n")
-    assert statuses(numtok, 1)["numtok.toml"]["status"] == "failed"
+    for text, told in (
+        ("store = 3", "store"),
+        ("[train]\nstep = 3", "'steps'"),
+        ("[train]\nsteps = 'x'", "must be an integer"),
+        ("[train]\nlr = 5", "below 1"),
+        ('[plugins]\nfolders = ["absent"]', "'absent'"),
+    ):
+        with case(text):
+            Path("numtok.toml").write_text(f"{text}\n")
+            check = statuses(numtok, 1)["numtok.toml"]
+            assert check["status"] == "failed" and told in check["finding"]
+
+
+def test_an_invalid_number_of_threads_is_a_check_that_fails(
+    numtok: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMTOK_THREADS", "many")
+    assert "NUMTOK_THREADS" in statuses(numtok, 1)["cpu"]["finding"]
 
 
 def test_a_plugin_that_cannot_be_imported_is_named(numtok: Shell, plugins: Path) -> None:
