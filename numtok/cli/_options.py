@@ -203,14 +203,17 @@ def _option(setting: Setting, name_plugins: bool) -> inspect.Parameter:
         hint = str if setting.joined else list[str]
         if not setting.required:
             hint, default = hint | None, None
-    facts: Mapping[str, Any] = {"metavar": setting.metavar, "help": _help(setting, name_plugins)}
+    facts: Mapping[str, Any] = {
+        "metavar": setting.metavar,
+        "help": _help(setting, name_plugins),
+        "autocompletion": _completing(setting.registry) if setting.registry else None,
+    }
     if setting.argument:
         declared = typer.Argument(**facts)
     else:
         declared = typer.Option(
             *(f"--{name}" for name in setting.names),
             rich_help_panel=ADVANCED if setting.advanced else setting.section,
-            autocompletion=_completing(setting.registry) if setting.registry else None,
             **facts,
         )
     default = inspect.Parameter.empty if setting.required else default

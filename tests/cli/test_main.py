@@ -73,3 +73,11 @@ def test_an_empty_value_is_refused_instead_of_taken_for_the_current_folder(numto
             Path("a.csv").write_text("x,y\n1,2\n")
             ran = numtok(*words)
             assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1) and told in ran.err
+
+
+def test_names_in_a_registry_are_completed(tmp_path: Path) -> None:
+    for words, completed in (("gen ari", "arithmetic"), ("encode --scheme xv", "xval")):
+        with case(words=words):
+            more = {"_NUMTOK_COMPLETE": "complete_bash", "COMP_WORDS": f"numtok {words}"}
+            ran = shell(tmp_path, "numtok", COMP_CWORD=str(words.count(" ") + 1), **more)
+            assert ran.stdout.split() == [completed]
