@@ -170,6 +170,8 @@ def file_not_found(path: str | Path, shown: str = "") -> UsageError:
     in the folder. ``shown`` replaces the path in the message."""
     folder, name = Path(path).parent, Path(path).name
     message = f"{shown or path}: file not found."
+    if Path(path).is_symlink():
+        return UsageError(f"{message} It is a link to {str(Path(path).readlink())!r}. Correct it")
     if not folder.is_dir():
         return UsageError(f"{message} The folder {folder} does not exist")
     stems = {each.name: _stem(each.name) for each in folder.iterdir()}

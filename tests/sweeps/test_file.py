@@ -404,6 +404,12 @@ def test_what_is_not_understood_is_told(tmp_path: Path, says: Says) -> None:
             says(caught, str(path), *(part.replace("of FILE", f"of {path}") for part in told))
 
 
+def test_a_link_to_nothing_is_told_with_its_target(tmp_path: Path, says: Says) -> None:
+    (tmp_path / "s.toml").symlink_to("absent.toml")
+    with says.raises(UsageError, "s.toml: file not found", "'absent.toml'"):
+        read_sweep(tmp_path / "s.toml")
+
+
 def test_a_file_that_is_not_there_is_told(tmp_path: Path, says: Says) -> None:
     with says.raises(UsageError, f"{tmp_path}/no.toml: file not found"):
         read_sweep(tmp_path / "no.toml")
