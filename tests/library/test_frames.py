@@ -93,6 +93,32 @@ def test_a_frame_with_texts_is_encoded_as_texts(tmp_path: Path) -> None:
     assert numtok.encode(frame, scheme="p10", store=tmp_path).counts["numbers"] == 6
 
 
+def test_categories_of_polars_and_bytes_are_words(tmp_path: Path) -> None:
+    words = [kind.split()[0] for kind in KINDS]
+    of_words = pl.DataFrame({"kind": words, "y": WIDTHS})
+    expected = numtok.encode(of_words, target="y", scheme="p10", store=tmp_path)
+    for kind in (pl.Categorical, pl.Enum(["ash", "elm", "oak,"]), pl.Binary):
+        with case(kind):
+            frame = of_words.with_columns(pl.col("kind").cast(kind))
+            encoded = numtok.encode(frame, target="y", scheme="p10", store=tmp_path)
+            assert encoded.to_arrow() == expected.to_arrow()
+            table = numtok.table(frame, target="y", split="test=0.2", store=tmp_path)
+            assert table.counts["features"] == 1
+
+
+def test_values_without_text_are_refused(tmp_path: Path, says: Says) -> None:
+    """Arrow would write periods and durations as a count of their unit."""
+    columns: dict[str, Any] = {
+        "period": pd.period_range("2020-01", periods=ROWS, freq="M"),
+        "hours": pd.to_timedelta(WIDTHS, unit="h"),
+        "sparse": pd.arrays.SparseArray(WIDTHS),
+    }
+    for name, values in columns.items():
+        frame = pd.DataFrame({name: values, "y": WIDTHS})
+        with case(name), says.raises(DataError, "frame", name):
+            numtok.encode(frame, target="y", scheme="p10", store=tmp_path)
+
+
 def test_errors_name_the_frame(tmp_path: Path, says: Says) -> None:
     store = tmp_path / "store"
     mixed = pd.DataFrame({"m": [1, "b"], "y": [1, 2]})

@@ -235,6 +235,11 @@ def _strings(path: str, name: str, column: "pa.ChunkedArray[Any]") -> "pa.Chunke
             numbers = numbers.astype(str).astype(np.float64)
         values = [None if value != value else repr(value) for value in numbers.tolist()]
         return pa.chunked_array([pa.array(values, pa.string())])
+    if pa.types.is_duration(column.type):  # Arrow writes a number of the column's own unit
+        raise DataError(
+            f"{path}: column {name!r} must be strings, numbers or dates (it is {column.type}). "
+            "Convert it to a number of seconds, or remove it"
+        )
     try:
         return column.cast(pa.string())
     except pa.ArrowException as error:

@@ -6,6 +6,7 @@
 import re
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -264,11 +265,17 @@ def first_word(column: "pa.Array[Any]") -> int | None:
 
 
 def plain_strings(column: "pa.ChunkedArray[Any]") -> "pa.ChunkedArray[Any]":
-    """Decode dictionaries, and convert all string types to the plain one."""
+    """Decode dictionaries, and convert all string types to the plain one, also bytes that are
+    UTF-8, as some programs write strings to Parquet."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    is_other = pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type)
-    return column.cast(pa.string()) if is_other else column
+    kind, types = column.type, pa.types
+    if types.is_large_string(kind) or types.is_string_view(kind):
+        return column.cast(pa.string())
+    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind):
+        with suppress(pa.ArrowInvalid):
+            return column.cast(pa.string())
+    return column
 
 
 def _is_number(kind: pa.DataType) -> bool:

@@ -21,21 +21,33 @@ def frame_table(frame: Any, name: str) -> pa.Table:
     """Return a data frame as an Arrow table, without a pandas index.
 
     Raises DataError, in which the frame is called ``name``, if a column has values of mixed types,
-    if two columns have the same name, or if categories have no text, such as intervals.
+    if two columns have the same name, or if values or categories have no text, such as intervals.
     """
     try:
         table = pa.table(frame)
-    except (pa.ArrowException, ValueError) as error:
+    except (pa.ArrowException, TypeError, ValueError) as error:  # TypeError: sparse columns
         raise DataError(f"{name} cannot be read: {'; '.join(map(str, error.args))}") from None
     if hasattr(frame, "shape"):
         table = table.select(range(frame.shape[1]))  # pandas adds its index after the columns
-    for field in table.schema:
+    for index, field in enumerate(table.schema):
+        if isinstance(field.type, pa.BaseExtensionType):  # such as periods, stored as counts
+            raise DataError(
+                f"{name}: column {field.name!r} must be strings, numbers or dates (got type "
+                f"{field.type}). Convert the column to strings"
+            )
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else pa.null()
         if pa.types.is_nested(getattr(kind, "storage_type", kind)):
             raise DataError(
                 f"{name}: the categories of column {field.name!r} must be strings or numbers (got "
                 f"type {kind}). Convert the column to strings"
             )
+        if pa.types.is_string_view(kind):  # of polars; Arrow cannot decode such dictionaries
+            chunks = [
+                pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(pa.string()))
+                for chunk in table.column(index).chunks
+            ]
+            kind = pa.dictionary(field.type.index_type, pa.string())
+            table = table.set_column(index, field.name, pa.chunked_array(chunks, kind))
     return table.replace_schema_metadata(None)
 
 
