@@ -42,7 +42,8 @@ _KEY = "setting"  # of a field's metadata
 #: Metadata of a field that is learned from data: specs cannot set it, but it is stored.
 LEARNED = {"learned": True}
 _LONGEST_CHOICES = 16  # characters of a placeholder that lists the values
-_OPTION = re.compile(r"--([a-z][a-z-]*)")  # in a message
+#: In a message: a whole command, up to punctuation, or an option outside of commands.
+_COMMAND_OR_OPTION = re.compile(r"numtok [a-z]+(?: [^\s`,;)]*[^\s`,;).])*|--([a-z][a-z-]*)")
 #: In a docstring: names of settings, and their description below, indented.
 _ENTRY = re.compile(r"^(\w+(?:, \w+)*)\n((?:    .*\n?)+)", re.M)
 
@@ -459,14 +460,22 @@ def in_python(message: str, settings: type | None = None) -> str:
     """Return a message with each option replaced by the Python argument for the same setting.
 
     For an option that is not in ``settings``, the argument is the option's name with underscores.
+    Options within a command are kept.
 
     >>> in_python("--text-field must be a name. Leave out --text-tokenizer")
     'text_field must be a name. Leave out text_tokenizer'
+    >>> in_python("See numtok encode --help, or drop --scheme")
+    'See numtok encode --help, or drop scheme'
     """
     names = {}
     if settings is not None:
         names = {setting.flag: setting.argument_name for setting in _declared(settings).values()}
-    return _OPTION.sub(lambda match: names.get(match[1], match[1].replace("-", "_")), message)
+
+    def replaced(match: re.Match[str]) -> str:
+        option = match[1]
+        return match[0] if option is None else names.get(option, option.replace("-", "_"))
+
+    return _COMMAND_OR_OPTION.sub(replaced, message)
 
 
 def of_version(settings: Any, parts: Collection[str] = ("version", "experiment")) -> dict[str, Any]:
