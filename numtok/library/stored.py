@@ -15,7 +15,13 @@ from numtok.encoding.stored_codec import read_codec
 from numtok.encoding.texts import Texts
 from numtok.errors import UsageError
 from numtok.evaluation.report_files import Evaluation, ReportPredictions, read
-from numtok.library.arguments import as_arguments, open_store, settings_of, store_root
+from numtok.library.arguments import (
+    as_arguments,
+    check_type,
+    open_store,
+    settings_of,
+    store_root,
+)
 from numtok.library.codec import TextCodec
 from numtok.library.view import as_html, printed
 from numtok.reports import REPORT, Figure, Report
@@ -233,15 +239,16 @@ KINDS: Mapping[str, type[StoredArtifact]] = {
 
 
 @as_arguments()
-def load(ref: str, *, store: str | Path | None = None) -> Any:
+def load(ref: Any, *, store: str | Path | None = None) -> Any:
     """Load an artifact from a store.
 
     Parameters
     ----------
-    ref : str
-        REF of the artifact: ``name`` or ``name@version``.
+    ref : str, path or artifact
+        REF of the artifact: ``name`` or ``name@version``; or its folder.
     store : str or path, optional
-        Folder of the store. Default: ``NUMTOK_STORE``, else ``artifacts``.
+        Folder of the store. Default: that of the artifact, else ``NUMTOK_STORE``, else
+        ``artifacts``.
 
     Returns
     -------
@@ -258,6 +265,9 @@ def load(ref: str, *, store: str | Path | None = None) -> Any:
     >>> numtok.load("rooms-xval", store="artifacts").metrics["r2"].value
     0.999949
     """
+    if isinstance(ref, StoredArtifact):
+        ref, store = ref.ref, ref.store if store is None else store
+    check_type("ref", ref, str | Path)
     return stored(open_store(store).resolve(str(ref)), store_root(store))
 
 

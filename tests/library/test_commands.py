@@ -236,6 +236,16 @@ def test_an_empty_path_of_the_store_is_refused() -> None:
 
 
 @pytest.mark.integration
+def test_an_artifact_is_loaded_by_itself_by_its_ref_and_by_its_folder(world: World) -> None:
+    data = numtok.load(world.data().ref, store=world.store.root)
+    for ref, store in ((data, None), (data.path, world.store.root), (data.ref, data.store)):
+        with case(ref):
+            assert numtok.load(ref, store=store).path == data.path
+    with pytest.raises(UsageError, match="ref must be a string or a path"):
+        numtok.load(5)
+
+
+@pytest.mark.integration
 def test_a_loaded_model_answers_texts(world: World) -> None:
     artifact = world.by_chance(world.encoded("p1000"), "mlm", text=-20.0)
     model = numtok.load(artifact.ref, store=world.store.root)
