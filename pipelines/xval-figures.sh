@@ -53,7 +53,7 @@ for target in stepsize a; do
         reports+=("$(numtok eval "${models[$name]}" "${encodings[$name]}" --split $split)")
         probe=$(numtok probe examples "${models[$name]}" "${encodings[$name]}" \
             --split $split --target $target --top 5)
-        draw "xval-figure6-$target-$name" sweep "$probe"
+        draw "xval-figure6-$target-$name" vary "$probe"
     done
     draw "xval-figure5-$target" truth "${reports[@]}" --target $target --seen
     draw "xval-error-$target" error "${reports[@]}" --target $target

@@ -21,7 +21,7 @@ class Config(CommandSettings):
     _: KW_ONLY
     device: str = _fields.device()
     devices: str = _fields.devices("each processes part of the rows")
-    name: str | None = _fields.name("MODEL-PROBE")
+    name: str | None = _fields.name("MODEL-KIND; for examples, MODEL-SPLIT")
     restart: bool = _fields.restart()
     force: bool = _fields.force()
     options: Mapping[str, Any] = field(default_factory=dict)

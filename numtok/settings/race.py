@@ -93,7 +93,7 @@ class Config(CommandSettings):
         "Number of parallel runs",
         at_least=1,
         repeat=False,
-        shown_default="one per GPU or core",
+        shown_default="one per GPU, or per core up to twice --seeds",
     )
     engine: str = _fields.engine()
     device: str = _fields.device()

@@ -214,7 +214,7 @@ class Config(CommandSettings):
         metavar="tensorboard:DIR",
         refuse=_wrong_log,
     )
-    name: str | None = _fields.name("DATA-PRESET")
+    name: str | None = _fields.name("DATA-PRESET or -HEAD")
     restart: bool = _fields.restart()
     force: bool = _fields.force()
 

@@ -69,7 +69,7 @@ class SweepProbe(AlongProbe):
 
     @property
     def suffix(self) -> str:
-        return f"sweep{self.number}"
+        return f"vary{self.number}"
 
     def run(self, inputs: ProbeInputs) -> ProbeResult:
         loaded, rows = inputs.loaded, self.rows(inputs)
