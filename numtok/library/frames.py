@@ -17,8 +17,8 @@ Value = TypeVar("Value", bound=Any)
 _NAME = "frame"  # name of artifacts, and of the frame in messages
 _FILE = f"{_NAME}.parquet"
 #: The setting of each command that accepts a data frame.
-_SETTINGS = {"encode": "inputs", "predict": "file", "profile": "inputs", "race": "inputs",
-             "table": "path", "train": "data"}  # fmt: skip
+_SETTINGS = {"encode": "inputs", "features": "inputs", "predict": "file", "profile": "inputs",
+             "race": "inputs", "table": "path", "train": "data"}  # fmt: skip
 
 
 @contextmanager

@@ -296,3 +296,16 @@ def test_a_marked_target_is_filled_in(store: Store, model: str) -> None:
         predicted = json.loads(line)["predicted"]
         literal = predicted["numbers"][0]["literal"]
         assert predicted["text"] == f"size: 3, y: {literal}, z: 2"
+
+
+def test_a_frame_is_read_like_its_file(tmp_path: Path) -> None:
+    import polars as pl
+
+    import numtok
+
+    frame = pl.DataFrame({"room": [f"room {n}" for n in range(60)], "y": range(60)})
+    frame.write_parquet("frame.parquet")
+    settings: dict[str, Any] = {"model": "gpt2", "target": "y", "split": "test=0.2"}
+    of_file = numtok.features("frame.parquet", store=tmp_path / "file", **settings)
+    of_frame = numtok.features(frame, store=tmp_path / "frame", **settings)
+    assert of_frame.ref == of_file.ref
