@@ -32,7 +32,7 @@ class Config:
     """Content of ``numtok.toml``. ``commands`` maps each command's name to its table of options.
 
     problem
-        What is wrong with the file, for ``numtok doctor``, which reports it; otherwise empty.
+        Error in the file, for ``numtok doctor``, which reports it; otherwise empty.
     """
 
     store: Path | None = None

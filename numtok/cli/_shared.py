@@ -25,7 +25,7 @@ class Invocation:
     """Global options of the current invocation, which every command receives as ``context.obj``.
 
     problem
-        What is wrong with ``numtok.toml``, for ``numtok doctor``; otherwise empty.
+        Error in ``numtok.toml``, for ``numtok doctor``; otherwise empty.
     """
 
     store: Path
