@@ -216,7 +216,7 @@ class Setting:
         if self.refuse is not None:
             return self.refuse(value)
         if value == "" or (self.several and not self.joined and "" in value):
-            may_be_empty = self.argument or self.may_be_empty or self.default == ""
+            may_be_empty = self.argument or self.learned or self.may_be_empty or self.default == ""
             return None if may_be_empty else "must not be empty"
         ends = dataclasses.astuple(value) if isinstance(value, Interval | Range) else (value,)
         inside = all(
@@ -382,7 +382,7 @@ class SettingError(UsageError):
         shown = shown_value(self.value)
         if self.typed is not None and not isinstance(self.value, str):
             shown = self.typed
-        return f"--{self.flag} {with_value(self.wrong, shown)}"
+        return f"--{self.flag} {with_value(self.wrong, shown or repr(shown))}"
 
     def at(self, place: str) -> str:
         """Return the message for a value that was read from a file; ``place`` names the file and

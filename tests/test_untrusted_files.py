@@ -306,11 +306,13 @@ def test_sizes_have_the_usual_units() -> None:
 
 
 def test_what_is_no_size_is_refused() -> None:
+    def limited(text: str) -> None:
+        config = Config(("a",), scheme="p10", disk_limit=text)
+        run(config, Store(Path()), lambda *_: None)
+
     for text in ["", "much", "-1", "1e9", "5 gb", "nan", "\u0665", "1" * 40]:
         with case(text):
-            config = Config(("a",), scheme="p10", disk_limit=text)
-            encoding = partial(run, config, Store(Path()), lambda *_: None)
-            refused(encoding, UsageError, "--disk-limit")
+            refused(partial(limited, text), UsageError, "--disk-limit")
 
 
 # --- small files that a user names --------------------------------------------------------------

@@ -10,6 +10,7 @@ policy.py    settings of the scanner: what counts as a number
 proposals.py  comparison of policies on texts, and a proposal
 reading.py   the numbers in one text, and the words whose digits are not part of any number
 scan.py      the scanner, which finds the numbers in a column of texts
+suffixes.py  suffixes that stand for a power of ten, such as k and million
 unread.py    counts of the digits that are not part of any number
 zones.py     parts of texts without numbers, such as dates
 _eight.py    reading of eight digits at a time, for the two kernels that read digits

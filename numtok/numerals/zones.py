@@ -11,6 +11,7 @@ import numpy as np
 
 from numtok.arrays import Bools, Int32s, Ints, UInt8s
 from numtok.errors import UsageError, unknown
+from numtok.numerals.suffixes import SUFFIXES
 
 _MONTHS = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
 _WORDS = re.compile(r"[A-Za-z]{2,}|[A-Za-z]+(?:[-_, ]+[A-Za-z]+)+")
@@ -56,7 +57,7 @@ def check_zone(zone: str) -> None:
         hint = (
             "For several names, repeat the option"
             if re.search("[|, ]", zone)
-            else ("A regular expression must match digits, as in 'run [0-9]+'")
+            else "A regular expression must match digits, as in 'run [0-9]+'"
         )
         raise unknown("name in --not-numbers", zone, NAMED, hint)
 
@@ -64,8 +65,6 @@ def check_zone(zone: str) -> None:
 def _is_outside_numbers(expression: str) -> bool:
     """Return whether an expression consists of words that no notation has in a number, such as
     the suffix in ``3 million``."""
-    from numtok.numerals.notations.powers import SUFFIXES  # imported late: it takes a while
-
     return _WORDS.fullmatch(expression) is not None and not any(
         expression in suffix for suffix in SUFFIXES
     )

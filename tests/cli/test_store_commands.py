@@ -448,7 +448,7 @@ def test_a_mistake_in_the_file_is_exit_2(numtok: Shell, tmp_path: Path, says: Sa
     for text, told in (
         ("[lss]", "numtok.toml 'lss'. Did you mean 'ls'?"),
         ("[ls]\nfromat = 'csv'", "[ls] of numtok.toml 'fromat'. Did you mean 'format'?"),
-        ("[ls]\nformat = 'xml'", "--format must be table, json, csv or md"),
+        ("[ls]\nformat = 'xml'", "[ls] format must be table, json, csv or md"),
         ("[plugins]\nfolders = ['none']", "plugin folder 'none'"),
         ("store", "numtok.toml cannot be read: "),
     ):

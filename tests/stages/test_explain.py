@@ -229,7 +229,7 @@ def test_what_cannot_be_explained_is_one_line(numtok: Shell, says: Says) -> None
         ("--scheme", "p100", "'p100'. Did you mean 'p1000'?"),
         ("--scheme", "p10,exponent=0..4", "'p10' 'exponent'", "'exponents'? Known: digits, "),
         ("--scheme", "p10,exponents=7..-8", "interval 7..-8", "must not exceed the last"),
-        ("--scheme", "", "scheme '' is incomplete", "name[:value][,key=value...]"),
+        ("--scheme", "", "--scheme must not be empty (got '')"),
         ("--numbers", "python", "unknown numeral policy 'python'", "'thousands'"),
         ("--numbers", "default,percent=true", "percent is yes or no", "'true'"),
         ("--numbers", "default:5", "'default:5'", "'default'"),

@@ -17,7 +17,6 @@ from numtok.kernels import byte_at, copy_bytes, helper, inlined, kernel
 from numtok.numerals._eight import digits_end, next_digit, next_digit_or_high
 from numtok.numerals._identifiers import other_digit_at
 from numtok.numerals.notations.characters import DASHES
-from numtok.numerals.notations.powers import SUFFIXES
 from numtok.numerals.notations.ratios import VULGAR, vulgar_at
 from numtok.numerals.policy import NumeralPolicy
 from numtok.numerals.scan import (
@@ -27,6 +26,7 @@ from numtok.numerals.scan import (
     is_digit_byte,
     thousands_end,
 )
+from numtok.numerals.suffixes import SUFFIXES
 
 _REACH = 32  # bytes; the longest context is ` trillion`, a no-break space and a percent sign
 _BREAKS = np.isin(np.arange(256), [*b" \t\r\n"])

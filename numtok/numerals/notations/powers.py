@@ -6,13 +6,7 @@ from numtok.kernels import byte_at, helper
 from numtok.numerals._eight import digits_end
 from numtok.numerals.notations._text import code, code_at, codes, ends_word, index_in, width_of
 from numtok.numerals.scan import is_digit_at
-
-#: Power of ten of each suffix. A suffix ends its word.
-SUFFIXES = {
-    **{"k": 3, "K": 3, "M": 6, "B": 9, "T": 12, "mn": 6, "bn": 9, "tn": 12},
-    **{" mn": 6, " bn": 9, " tn": 12, " thousand": 3, " million": 6, " billion": 9},
-    **{" trillion": 12, " lakh": 5, " crore": 7},
-}
+from numtok.numerals.suffixes import SUFFIXES
 
 _WIDTHS = np.array([len(word) for word in SUFFIXES], np.int64)
 _BYTES = np.array([[*word.encode().ljust(10, b"\0")] for word in SUFFIXES], np.uint8)
