@@ -251,7 +251,7 @@ def _fair_results(data: str) -> dict[str, dict[str, dict[str, str]]]:
 
 
 def _rounded(line: dict[str, str], *columns: str, decimals: int = 3) -> str:
-    value, low, high = (line[name] and f"{float(line[name]):.{decimals}f}" for name in columns)
+    value, low, high = (line[name] and f"{float(line[name]):z.{decimals}f}" for name in columns)
     return spread_of(value, low, high, "")
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -208,14 +209,21 @@ def test_pages_are_used_by_keyboard_alone(opened: Opened) -> None:
     assert "that match the selection" in count.text
 
 
+def has_charts(count: int, browser: Any) -> bool:
+    return len(browser.find_elements("css selector", "[data-chart] svg")) == count
+
+
 def test_without_javascript_there_are_tables_and_still_charts(
     browser: Any, opened: Opened, pages: dict[str, tuple[Path, int]]
 ) -> None:
+    from selenium.webdriver.support.ui import WebDriverWait
+
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     for name, (path, count) in pages.items():
         browser.get(path.as_uri())
         with case(name):
-            assert len(browser.find_elements("css selector", "[data-chart] svg")) == count
+            # Without scripts, the driver does not know when a page has loaded.
+            WebDriverWait(browser, 60).until(partial(has_charts, count))
             assert not browser.find_elements("css selector", "[data-drawn]")
             shown = browser.find_elements("css selector", ".held tbody tr")
             assert len(shown) == (0 if name == "profile" else 40)
