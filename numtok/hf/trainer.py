@@ -97,7 +97,7 @@ class NumberModel(nn.Module):
         the head.
 
     The first causal batch is checked with :func:`numtok.check_visibility`. ``Trainer`` cannot
-    switch on gradient checkpointing; call ``model.gradient_checkpointing_enable()`` before.
+    switch on gradient checkpointing; call ``model.gradient_checkpointing_enable()`` first.
     """
 
     def __init__(self, model: nn.Module, embed: NumberEmbedding, head: NumberHead) -> None:

@@ -64,7 +64,7 @@ def mean_over_seeds(seeds: Sequence[Statistic], stream: int) -> Statistic:
 
     def statistic(weights: Floats) -> Floats:
         values = np.stack([seed(weights) for seed in seeds])  # [seeds, resamples]
-        if not (weights == 1).all():  # otherwise, it is the plain metric
+        if not (weights == 1).all():  # a resample; the plain metric takes every seed once
             drawn = generator.integers(0, len(seeds), values.shape)
             values = np.take_along_axis(values, drawn, axis=0)
         return np.asarray(values.mean(axis=0))

@@ -129,8 +129,8 @@ class NumeralPolicy:
 
     @property
     def revision(self) -> int:
-        """Revision of the rules by which this policy finds numbers. Other notations than the
-        scanner's have a revision of their own."""
+        """Revision of the rules by which this policy finds numbers. Policies that rewrite other
+        notations have their own."""
         return 4 if self.is_rewritten else 3
 
     @property

@@ -47,10 +47,13 @@ _GUIDES = (
     *("numtok.models.pretrained.architecture", "numtok.models.pretrained.folder"),
     *("numtok.numerals.literals", "numtok.sweeps.file", "numtok.training.curriculum"),
 )
-_FLAGS = (
-    *("-print_final_stats=1", "-verbosity=0", "-timeout=120", "-rss_limit_mb=4096"),
+_FLAGS = [
+    "-print_final_stats=1",
+    "-verbosity=0",
+    "-timeout=120",
+    "-rss_limit_mb=4096",
     "-max_len=2000",
-)
+]
 _FOLDER = Path(tempfile.mkdtemp(prefix="fuzz-"))
 
 
