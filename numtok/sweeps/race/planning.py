@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 
-from numtok.declaration import command_line
 from numtok.encoding.scheme_spec import scheme_of
 from numtok.errors import UsageError
 from numtok.models.embedders.base import EMBEDDERS
 from numtok.models.presets import preset
+from numtok.setting_words import command_line
 from numtok.settings import eval
 from numtok.settings import train as train_settings
 from numtok.settings.race import Config

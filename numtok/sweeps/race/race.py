@@ -13,9 +13,9 @@ from functools import partial
 import msgspec
 
 from numtok.data.records.reader import FORMATS
-from numtok.declaration import command_line
 from numtok.errors import UsageError
 from numtok.reports import INTERVAL_LEVEL
+from numtok.setting_words import command_line
 from numtok.settings.race import Config as Config
 from numtok.store.engines.engine import connected
 from numtok.store.store import Store
