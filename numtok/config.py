@@ -29,16 +29,11 @@ FILE = "numtok.toml"
 
 @dataclass(frozen=True)
 class Config:
-    """Content of ``numtok.toml``. ``commands`` maps each command's name to its table of options.
-
-    problem
-        Error in the file, for ``numtok doctor``, which reports it; otherwise empty.
-    """
+    """Content of ``numtok.toml``. ``commands`` maps each command's name to its table of options."""
 
     store: Path | None = None
     plugins: tuple[Path, ...] = ()
     commands: dict[str, dict[str, Any]] = field(default_factory=dict)
-    problem: str = ""
 
 
 def load(folder: Path) -> Config:

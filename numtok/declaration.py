@@ -13,8 +13,10 @@ artifact, its form in the command that rebuilds the artifact, and its line in
 ...         None, "Kind of fat.", flag="in", shown_default="butter", counts="version"
 ...     )
 >>> settings = Fry(eggs=3, fat="lard")
+>>> from numtok.setting_versions import of_version
 >>> of_version(settings)
 {'eggs': 3, 'fat': 'lard'}
+>>> from numtok.setting_words import command_line
 >>> command_line(settings)
 ['--eggs', '3', '--in', 'lard']
 >>> Fry(eggs=0)
@@ -26,24 +28,21 @@ import dataclasses
 import inspect
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args, get_type_hints
 
-from numtok.errors import UsageError, meaningless, unknown
-from numtok.names import join_names, split_names
-from numtok.setting_names import flag_named, note_renamed
+from numtok.errors import UsageError, unknown
+from numtok.names import split_names
 from numtok.setting_values import READERS, Bare, Interval, Range, as_spec, shown_value, with_value
 
 _KEY = "setting"  # of a field's metadata
 #: Metadata of a field that is learned from data: specs cannot set it, but it is stored.
 LEARNED = {"learned": True}
 _LONGEST_CHOICES = 16  # characters of a placeholder that lists the values
-#: In a message: a whole command, up to punctuation, or an option outside of commands.
-_COMMAND_OR_OPTION = re.compile(r"numtok [a-z]+(?: [^\s`,;)]*[^\s`,;).])*|--([a-z][a-z-]*)")
 #: In a docstring: names of settings, and their description below, indented.
 _ENTRY = re.compile(r"^(\w+(?:, \w+)*)\n((?:    .*\n?)+)", re.M)
 
@@ -178,12 +177,8 @@ class Setting:
     def sentence(self) -> str:
         """Help text followed by the restriction and the displayed default, as in ``Rows to train on
         (tables only; default all)``."""
-        return self.described(self.shown_default)
-
-    def described(self, default: str | None) -> str:
-        """Return the help text, followed by the restriction and ``default`` in parentheses."""
         notes = [self.restriction] if self.restriction else []
-        notes += [f"default {default}"] if default is not None else []
+        notes += [f"default {self.shown_default}"] if self.shown_default is not None else []
         return f"{without_stop(self.help)} ({'; '.join(notes)})" if notes else self.help
 
     @property
@@ -249,22 +244,6 @@ class Setting:
                 return reader(as_spec(value))
         raise ValueError(form)
 
-    def words(self, value: Any) -> list[str]:
-        """Return the command-line words that set the value, such as ``['--eggs', '3']``."""
-        if value in (None, ()) or (self.switch and value is False):
-            return []
-        values = value if isinstance(value, tuple) else (value,)
-        flag = [] if self.argument else [f"--{self.flag}"]
-        if self.joined:
-            values = (join_names(values),)
-        if self.switch:
-            return flag
-        texts = [
-            as_spec(item).removesuffix(".0") if isinstance(item, float) else as_spec(item)
-            for item in values
-        ]
-        return [word for text in texts for word in (*flag, text)]
-
 
 def setting(default: Any = MISSING, help: str = "", **facts: Any) -> Any:
     """Declare a field of a dataclass as a setting.
@@ -274,6 +253,12 @@ def setting(default: Any = MISSING, help: str = "", **facts: Any) -> Any:
     """
     declared = Setting(default=default, help=help, **facts)
     return dataclasses.field(default=default, metadata={_KEY: declared})
+
+
+def flag_named(key: str) -> str:
+    """Return the option name that is derived from a field name: ``on_error`` becomes
+    ``on-error``."""
+    return key.rstrip("_").replace("_", "-")
 
 
 def without_stop(text: str) -> str:
@@ -403,113 +388,3 @@ class CommandSettings:
         """Return the error for the current value of the field ``key``. ``wrong`` states the
         violated requirement (see :attr:`Setting.refuse`)."""
         return SettingError(key, settings_in(type(self))[key].flag, getattr(self, key), wrong)
-
-
-#: Rejects options that do not apply to the data, which are ``texts`` or ``tables``; the second
-#: argument describes the data in a message.
-CheckApplies = Callable[[str, str], None]
-
-
-def no_options(of: str, description: str) -> None:
-    """Accept all settings. This is the default :data:`CheckApplies` of stages; the command line
-    and the Python functions pass their own."""
-
-
-def settings_check(settings: Any) -> CheckApplies:
-    """Return a check that rejects settings for other data, unless they are at their defaults."""
-
-    def check(of: str, description: str) -> None:
-        declared = settings_in(type(settings)).items()
-        refuse(settings, {key for key, one in declared if one.of not in (None, of)}, description)
-
-    return check
-
-
-def refuse(settings: Any, names: Collection[str], subject: str) -> None:
-    """Raise UsageError for the first named setting that is not at its default.
-
-    ``subject`` names what the setting does not apply to, such as ``encoded data``.
-    """
-    for key, declared in settings_in(type(settings)).items():
-        if key in names and getattr(settings, key) != declared.default:
-            raise meaningless(declared.flag, subject)
-
-
-def key_of(settings: Iterable[Setting], name: str, *, as_argument: bool = False) -> str | None:
-    """Return the field of the setting that a name refers to, or None if the name is unknown.
-
-    The name may be a field name, an option name, an alias or an earlier name. For an earlier name,
-    a note is printed with the current option or, if ``as_argument`` is true, with the current
-    Python argument.
-    """
-    spelled = name.replace("_", "-")
-    settings = list(settings)
-    for setting in settings:
-        if spelled in (setting.flag, *setting.aliases) or (
-            name == setting.name and spelled not in setting.formerly
-        ):
-            return setting.name
-    for setting in settings:
-        if spelled in setting.formerly:
-            note_renamed(name, setting.argument_name if as_argument else setting.flag)
-            return setting.name
-    return None
-
-
-def in_python(message: str, settings: type | None = None) -> str:
-    """Return a message with each option replaced by the Python argument for the same setting.
-
-    For an option that is not in ``settings``, the argument is the option's name with underscores.
-    Options within a command are kept.
-
-    >>> in_python("--text-field must be a name. Leave out --text-tokenizer")
-    'text_field must be a name. Leave out text_tokenizer'
-    >>> in_python("See numtok encode --help, or drop --scheme")
-    'See numtok encode --help, or drop scheme'
-    """
-    names = {}
-    if settings is not None:
-        names = {setting.flag: setting.argument_name for setting in _declared(settings).values()}
-
-    def replaced(match: re.Match[str]) -> str:
-        option = match[1]
-        return match[0] if option is None else names.get(option, option.replace("-", "_"))
-
-    return _COMMAND_OR_OPTION.sub(replaced, message)
-
-
-def of_version(settings: Any, parts: Collection[str] = ("version", "experiment")) -> dict[str, Any]:
-    """Return the values that are part of an artifact's version, keyed by field.
-
-    ``parts`` selects settings by :attr:`Setting.counts`. Defaults that depend on other settings
-    must already be filled in.
-    """
-    version = {}
-    for key, setting in settings_in(type(settings)).items():
-        value = getattr(settings, key)
-        if setting.counts in parts and not (setting.came_later and value == setting.default):
-            version[key] = value
-    return version
-
-
-def of_experiment(settings: Any) -> dict[str, Any]:
-    """Return the values of the settings that distinguish experiments, keyed by field."""
-    return of_version(settings, ("experiment",))
-
-
-def command_line(settings: Any, of: str | None = None, *, changed: bool = False) -> list[str]:
-    """Return the command-line words that reproduce the settings of a command or a part.
-
-    Defaults that depend on other settings must already be filled in. If ``of`` is ``texts`` or
-    ``tables``, settings that only apply to the other kind are left out. If ``changed`` is true,
-    settings with default values are left out.
-    """
-    words: list[str] = []
-    for key, setting in settings_in(type(settings)).items():
-        value = getattr(settings, key)
-        may_omit = changed or setting.omit_default or setting.came_later
-        omitted = may_omit and value == setting.default
-        foreign = of is not None and setting.of not in (None, of)
-        if setting.repeat and not omitted and not foreign:
-            words += setting.words(value)
-    return words

@@ -25,7 +25,7 @@ from types import ModuleType
 from typing import Any, Generic, TypeVar
 
 from numtok import plugins
-from numtok.declaration import key_of, read_settings, settings_in
+from numtok.declaration import flag_named, read_settings, settings_in
 from numtok.errors import MissingPart, UsageError, unknown
 from numtok.part_class import missing_in, mistyped_in
 from numtok.plugins import (
@@ -36,7 +36,7 @@ from numtok.plugins import (
     plugin_folders,
     registries,
 )
-from numtok.setting_names import by_current_name, flag_named, note_renamed
+from numtok.setting_names import by_current_name, key_of, note_renamed
 from numtok.setting_values import Bare, as_spec, as_stored
 from numtok.stored_json import Scalar
 

@@ -16,11 +16,11 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from numtok.data.tables.frames import frame_table, is_frame
-from numtok.declaration import in_python
 from numtok.encoding.normalizers.base import NORMALIZERS
 from numtok.errors import DataError, TrainingFailed, UsageError, unknown
 from numtok.models.distributions.predictive import Predictive
 from numtok.models.presets import trunk
+from numtok.setting_names import in_python
 from numtok.settings.train import Config as TrainConfig
 from numtok.training.device import device_of, oom_advice
 from numtok.training.features import Features

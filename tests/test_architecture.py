@@ -33,7 +33,8 @@ GROUND = (
         "names",
     ),
     *("part_class", "plugin_checks", "plugins", "registry", "reports"),
-    *("row", "seeds", "setting_names", "setting_values", "stored_json", "version"),
+    *("row", "seeds", "setting_names", "setting_scope", "setting_values"),
+    *("setting_versions", "setting_words", "stored_json", "version"),
 )
 #: Lowest first. Modules import from lower layers; those of the lowest layer also from each other.
 LAYERS: tuple[tuple[str, ...], ...] = (

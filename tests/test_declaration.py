@@ -16,18 +16,12 @@ from docs.site.commands import pages
 from numtok import cli, declaration, names, settings
 from numtok.analysis.probing.probes.base import PROBES
 from numtok.cli.output.printing import Format
-from numtok.declaration import (
-    CommandSettings,
-    SettingError,
-    command_line,
-    of_experiment,
-    of_version,
-    setting,
-    settings_in,
-)
+from numtok.declaration import CommandSettings, SettingError, setting, settings_in
 from numtok.errors import UsageError
 from numtok.names import join_names, split_names
 from numtok.registry import spec_of
+from numtok.setting_versions import of_experiment, of_version
+from numtok.setting_words import command_line
 from numtok.settings import encode, eval, fetch, gen, train
 from numtok.sweeps import file, stage_table
 from tests.cases import case
@@ -134,7 +128,8 @@ import shlex
 import typer
 
 from numtok.cli.output.printing import Format, print_json
-from numtok.declaration import command_line, of_version
+from numtok.setting_versions import of_version
+from numtok.setting_words import command_line
 from numtok.settings.boil import Config
 
 

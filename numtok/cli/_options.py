@@ -22,9 +22,10 @@ import typer
 from numtok.cli._help import ADVANCED, HELP, Command, filled, typed_options, typed_value
 from numtok.cli.output.printing import Format, print_table
 from numtok.config import FILE
-from numtok.declaration import CheckApplies, Setting, SettingError, settings_in, without_stop
+from numtok.declaration import Setting, SettingError, settings_in, without_stop
 from numtok.errors import UsageError, meaningless
 from numtok.plugins import plugin_folders, registries
+from numtok.setting_scope import CheckApplies
 
 FormatOption = Annotated[
     Format, typer.Option("--format", metavar="FORMAT", help="table, json, csv or md")
@@ -179,7 +180,7 @@ def _settings(settings: Any, kind: Kind | None, values: dict[str, Any]) -> Any:
 def options_check(context: typer.Context, settings: Any) -> CheckApplies:
     """Return a check that rejects options for other data, if they are on the command line.
 
-    Unlike :func:`numtok.declaration.settings_check`, it also rejects an option that repeats the
+    Unlike :func:`numtok.setting_scope.settings_check`, it also rejects an option that repeats the
     default.
     """
 

@@ -22,15 +22,10 @@ RefArgument = Annotated[
 
 @dataclass(frozen=True)
 class Invocation:
-    """Global options of the current invocation, which every command receives as ``context.obj``.
-
-    problem
-        Error in ``numtok.toml``, for ``numtok doctor``; otherwise empty.
-    """
+    """Global options of the current invocation, which every command receives as ``context.obj``."""
 
     store: Path
     quiet: bool
-    problem: str = ""
 
     def note(self, text: str) -> None:
         """Print a note on stderr, unless ``quiet`` is set."""

@@ -1,32 +1,13 @@
 """One-line messages about invalid command lines."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
 from numtok.config import FILE
 from numtok.errors import UsageError, unknown
 
-#: Current command, with its options, for each earlier name. Earlier names still work and print a
-#: note.
-FORMER: Mapping[str, str] = {
-    "errors": "diagnose",
-    "faults": "diagnose",
-    "nupa": "score --benchmark nupa",
-}
-#: Command for each synonym that is accepted.
-SYNONYMS: Mapping[str, str] = {
-    "delete": "rm",
-    "download": "fetch",
-    "draw": "figure",
-    "evaluate": "eval",
-    "generate": "gen",
-    "list": "ls",
-    "plot": "figure",
-    "remove": "rm",
-    "tokenize": "encode",
-}
 #: Current form of the earlier options of ``probe``.
 _FORMER_PROBES = {
     "--text": "confidence MODEL --text TEXT",

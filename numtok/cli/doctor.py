@@ -16,10 +16,11 @@ def command(context: typer.Context, json: OneJsonOption = False) -> None:
     """
     import msgspec
 
+    from numtok.cli._config_file import problem_in_file
     from numtok.errors import NegativeVerdict
     from numtok.stages.doctor import run
 
-    checks = run(context.obj.store, context.obj.problem)
+    checks = run(context.obj.store, problem_in_file(context))
     if json:
         print_json({"checks": msgspec.to_builtins(checks)})
     else:

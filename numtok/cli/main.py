@@ -12,7 +12,6 @@ import gc
 import inspect
 import io
 import os
-import pkgutil
 import re
 import signal
 import sys
@@ -27,7 +26,15 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from numtok import cli, plugins, setting_names
+from numtok import plugins, setting_names
+from numtok.cli._commands import (
+    FORMER,
+    command_module,
+    command_names,
+    current_name,
+    renamed_command,
+)
+from numtok.cli._config_file import DOCTOR, option_defaults, read_config
 from numtok.cli._help import CONTEXT, HELP, CommandGroup
 from numtok.cli._options import (
     Kind,
@@ -35,32 +42,20 @@ from numtok.cli._options import (
     command_class,
     expanding,
     kind_in,
-    options_of_kinds,
     print_kind,
     settings_class,
     specs_in,
 )
 from numtok.cli._shared import Invocation
 from numtok.cli._signals import Terminated, raising_at_signals
-from numtok.cli._usage import FORMER, SYNONYMS, split_hint, unknown_kind, usage_message
+from numtok.cli._usage import split_hint, unknown_kind, usage_message
 from numtok.cli.output.printing import one_line
-from numtok.config import FILE, Config, load
-from numtok.declaration import Setting
-from numtok.errors import (
-    NumtokError,
-    StoreError,
-    TrainingFailed,
-    UsageError,
-    is_out_of_memory,
-    unknown,
-)
-from numtok.names import join_names
-from numtok.plugins import add_plugin_folders, fault_of
-from numtok.setting_values import shown_value, with_value
+from numtok.config import Config
+from numtok.errors import NumtokError, StoreError, TrainingFailed, UsageError, is_out_of_memory
+from numtok.plugins import fault_of
 from numtok.version import __version__
 
 _LONGEST = 1000  # characters of a message
-_DOCTOR = "doctor"  # the command that reports errors in numtok.toml among others
 
 
 def _show_version(wanted: bool) -> None:
@@ -91,16 +86,14 @@ def _global_options(
     as listed by `numtok ls`.
     """
     config: Config = context.obj or Config()  # read by _run
-    problem = config.problem
     try:
-        context.default_map = _defaults(context, config)
-    except NumtokError as error:
-        if context.invoked_subcommand != _DOCTOR:
+        context.default_map = option_defaults(context.command, context.invoked_subcommand, config)
+    except NumtokError:
+        if context.invoked_subcommand != DOCTOR:
             raise
-        problem = str(error)
     if store == "":  # as a path, it would be the current folder
         raise UsageError("--store must not be empty. Name a folder, or leave it out")
-    context.obj = Invocation(Path(store or config.store or "artifacts"), quiet, problem)
+    context.obj = Invocation(Path(store or config.store or "artifacts"), quiet)
     plugins.on_use = partial(_check_plugin, context.obj)
 
 
@@ -108,58 +101,6 @@ def _check_plugin(invocation: Invocation, registry: Any, thing: object) -> None:
     from numtok.plugin_checks import check_plugin
 
     check_plugin(invocation.note, registry, thing)
-
-
-def _defaults(context: typer.Context, config: Config) -> dict[str, Any]:
-    """Return the tables of numtok.toml, keyed by parameter names instead of option names."""
-    commands: dict[str, Any] = getattr(context.command, "commands")  # noqa: B009 (typer's group)
-    defaults: dict[str, dict[str, Any]] = {}
-    given: dict[str, str] = {}
-    for given_name, table in config.commands.items():
-        name = _current(given_name, f"[{given_name}] in {FILE}", "[{name}]")
-        if (other := given.setdefault(name, given_name)) != given_name:
-            raise UsageError(f"{FILE}: [{other}] and [{given_name}] set the same command. Keep one")
-        if name not in commands:
-            raise unknown(f"table in {FILE}", name, [*_names(), "plugins"])
-        parameters = {
-            option.removeprefix("--"): parameter.name
-            for parameter in commands[name].params
-            for option in parameter.opts
-            if option.startswith("--")
-        }
-        if not table.keys() <= parameters.keys():
-            parameters |= options_of_kinds(settings_class(_module(name).command))
-        renamed = {
-            old: setting.flag
-            for setting in commands[name].settings.values()
-            for old in setting.formerly
-        }
-        for key in table:
-            if key not in parameters:
-                known = parameters.keys() - renamed.keys()
-                raise unknown(f"key in [{name}] of {FILE}", key, known)
-            if key in renamed:
-                setting_names.note_renamed(f"{FILE}: [{name}] {key}", renamed[key])
-        where = f"{FILE}: [{name}] "
-        values = setting_names.by_current_name(table, parameters.__getitem__, where)
-        if (called := context.invoked_subcommand) in (name, _DOCTOR):
-            settings = commands[name].settings
-            for key in filter(settings.__contains__, list(values)):
-                values[key] = _as_typed(settings[key], values[key], where, called == _DOCTOR)
-        defaults[name] = values
-    return defaults
-
-
-def _as_typed(setting: Setting, value: Any, where: str, check_bounds: bool) -> Any:
-    """Return a value of numtok.toml in the form that typer accepts. A single value of an option
-    that is repeatable needs no brackets. Bounds are otherwise checked only if the value is used."""
-    try:
-        read = setting.read(value)
-    except ValueError as error:
-        raise UsageError(f"{where}{setting.flag} must be {error} (got {value!r})") from None
-    if check_bounds and (wrong := setting.wrong(read)) is not None:
-        raise UsageError(f"{where}{setting.flag} {with_value(wrong, shown_value(read))}")
-    return join_names(read) or None if setting.joined else read
 
 
 def build(words: Sequence[str] = (), tables: Iterable[str] = ()) -> typer.Typer:
@@ -180,11 +121,11 @@ def build(words: Sequence[str] = (), tables: Iterable[str] = ()) -> typer.Typer:
     )
     app.callback()(_global_options)
     called, rest = (words[0], words[1:]) if words else (None, ())
-    known = _names()
-    current = {_renamed(table) for table in tables}
+    known = command_names()
+    current = {renamed_command(table) for table in tables}
     needed = {called, *current} if called in known else set(known)
     for name in (each for each in known if each in needed):
-        module, kind = _module(name), None
+        module, kind = command_module(name), None
         text = inspect.getdoc(module.command) or ""
         if name == called:
             text, kind = _of_kind(module, name, text, rest)
@@ -199,26 +140,6 @@ def build(words: Sequence[str] = (), tables: Iterable[str] = ()) -> typer.Typer:
 
 def _wants_help(words: Sequence[str]) -> bool:
     return any(word in HELP for word in words)
-
-
-def _current(name: str, old: str, new: str) -> str:
-    """Return the current name of a command. For an earlier name, note that ``old`` is now called
-    ``new``, in which ``{name}`` stands for the current name, and ``{command}`` for the name with
-    its options."""
-    if name in FORMER:
-        setting_names.note_renamed(old, new.format(name=_renamed(name), command=FORMER[name]))
-    return _renamed(name)
-
-
-def _renamed(name: str) -> str:
-    """Return the current name of a command, without a note."""
-    return FORMER.get(name, SYNONYMS.get(name, name)).partition(" ")[0]
-
-
-def _names() -> list[str]:
-    """Return the names of all commands: the files next to this one."""
-    files = (module.name for module in pkgutil.iter_modules(cli.__path__) if not module.ispkg)
-    return [file.replace("_", "-") for file in files if file != "main" and not file.startswith("_")]
 
 
 def _of_kind(module: Any, name: str, text: str, words: Sequence[str]) -> tuple[str, Kind | None]:
@@ -244,10 +165,6 @@ def _of_kind(module: Any, name: str, text: str, words: Sequence[str]) -> tuple[s
     )
 
 
-def _module(command: str) -> Any:
-    return pkgutil.resolve_name(f"numtok.cli.{command.replace('-', '_')}")
-
-
 def _with_current_command(words: list[str]) -> list[str]:
     """Return a command and the words after it with the current name of the command, and ``help
     COMMAND`` as ``COMMAND --help``."""
@@ -256,7 +173,7 @@ def _with_current_command(words: list[str]) -> list[str]:
     called, *rest = words
     if called == "help":
         return _with_current_command([*rest, "--help"])
-    current = _current(called, f"numtok {called}", "numtok {command}")
+    current = current_name(called, f"numtok {called}", "numtok {command}")
     return [current, *FORMER.get(called, "").split()[1:], *rest]
 
 
@@ -324,12 +241,10 @@ def _run() -> int:
         config = Config()
         if words and words[0] not in HELP:
             try:
-                config = load(Path())
-                add_plugin_folders(config.plugins)
-            except NumtokError as error:
-                if words[0] != _DOCTOR:
+                config = read_config()
+            except NumtokError:
+                if words[0] != DOCTOR:
                     raise
-                config = Config(problem=str(error))
             if _wants_help(words) and _help_of_parts(words[0], words[1:]):
                 return 0
         command = typer.main.get_command(build(words, config.commands))
@@ -361,7 +276,7 @@ def _help_of_parts(called: str, words: Sequence[str]) -> bool:
     """Print the help of registry parts that options name, as in ``train --head mdn:5 --help``;
     return whether there are any."""
     try:
-        settings = settings_class(_module(called).command)
+        settings = settings_class(command_module(called).command)
     except (ImportError, AttributeError):
         return False  # not a command, which typer reports
     parts = [] if settings is None else list(specs_in(settings, words))
@@ -393,9 +308,9 @@ def _failed(error: Exception, words: Sequence[str]) -> int:
 
 def _described(words: Sequence[str]) -> str:
     """Return the command whose ``--help`` lists the options of the command in ``words``."""
-    if not words or words[0] not in _names():
+    if not words or words[0] not in command_names():
         return "numtok"
-    _, kind = _of_kind(_module(words[0]), words[0], "", words[1:])
+    _, kind = _of_kind(command_module(words[0]), words[0], "", words[1:])
     return " ".join(["numtok", words[0], *([] if kind is None else [kind.name])])
 
 

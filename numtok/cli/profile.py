@@ -4,7 +4,7 @@ import typer
 
 from numtok.cli._shared import open_store
 from numtok.cli.output.printing import Format
-from numtok.declaration import command_line
+from numtok.setting_words import command_line
 from numtok.settings.profile import Config
 
 

@@ -13,7 +13,6 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from numtok.data.tables.text_features import NamedSpan, TextFeatures, without_name, without_targets
-from numtok.declaration import refuse
 from numtok.encoding.holes import HOLE
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.conformal import Calibrated
@@ -25,6 +24,7 @@ from numtok.evaluation.text_states import text_states
 from numtok.models.pretrained.frozen import FrozenModel, FrozenSource
 from numtok.numerals.literals import DIGITS_OF_FLOAT32
 from numtok.reports import QUANTILES
+from numtok.setting_scope import refuse
 from numtok.settings.predict import Config
 from numtok.store.artifact import Artifact
 from numtok.training.device import device_of

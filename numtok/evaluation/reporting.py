@@ -4,7 +4,6 @@ import time
 from dataclasses import replace
 from functools import partial
 
-from numtok.declaration import command_line
 from numtok.encoding.splits import learnt_data
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.devices import devices
@@ -14,6 +13,7 @@ from numtok.evaluation.report_files import publish, write_predictions
 from numtok.evaluation.resolved import ResolvedEvaluation
 from numtok.evaluation.scoring import Progress
 from numtok.reports import REPORT
+from numtok.setting_words import command_line
 from numtok.store.access import StoreAccess
 from numtok.store.artifact import Artifact, Find, MadeArtifact
 

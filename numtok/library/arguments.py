@@ -16,11 +16,11 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
 
-from numtok.declaration import Setting, in_python, key_of, settings_in
+from numtok.declaration import Setting, settings_in
 from numtok.errors import DataError, PluginError, StoreError, TrainingFailed, UsageError, unknown
 from numtok.library.parameters import description, parameters
 from numtok.registry import folder_registry
-from numtok.setting_names import by_current_name
+from numtok.setting_names import by_current_name, in_python, key_of
 from numtok.setting_values import as_python
 from numtok.store.store import Store
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from numtok.cli.output.printing import Format
 from numtok.cli.output.progress import Bar, Count
 from numtok.data.tables.file import FORMATS, parsed, read_file
-from numtok.declaration import settings_check
 from numtok.errors import UsageError
 from numtok.library.arguments import as_arguments, described, open_store, settings_of
 from numtok.library.frames import frame_named, frames_as_files
 from numtok.library.stored import StoredArtifact, stored
 from numtok.library.view import Shown
 from numtok.setting_names import note_renamed
+from numtok.setting_scope import settings_check
 from numtok.settings.compare import Config as CompareConfig
 from numtok.settings.diagnose import Config as ErrorsConfig
 from numtok.settings.encode import Config as EncodeConfig
@@ -341,7 +341,7 @@ def profile(config: ProfileConfig, store: Store, quiet: bool) -> Shown:
     from numtok.analysis.panels.fields import FieldPictures
     from numtok.cli.output.pages.profile import profile_page
     from numtok.cli.output.profile import print_profile
-    from numtok.declaration import command_line
+    from numtok.setting_words import command_line
     from numtok.stages.profile import run
 
     pictures = None if config.html is None else FieldPictures()

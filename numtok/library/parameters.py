@@ -11,7 +11,8 @@ from textwrap import wrap
 from types import NoneType
 from typing import get_args
 
-from numtok.declaration import Setting, in_python, settings_in
+from numtok.declaration import Setting, settings_in
+from numtok.setting_names import in_python
 
 _WIDTH = 88  # columns of a docstring
 _MODEL = "REF of a trained model, or a model from :func:`numtok.train` or :func:`numtok.load`."

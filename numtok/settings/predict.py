@@ -2,8 +2,9 @@
 
 from dataclasses import KW_ONLY, dataclass
 
-from numtok.declaration import CommandSettings, refuse, setting
+from numtok.declaration import CommandSettings, setting
 from numtok.errors import UsageError, meaningless
+from numtok.setting_scope import refuse
 from numtok.settings import _fields
 
 #: Settings of models, which do not apply to baselines.

@@ -4,8 +4,9 @@ from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from pathlib import Path
 
-from numtok.declaration import CommandSettings, refuse, setting, settings_in
+from numtok.declaration import CommandSettings, setting, settings_in
 from numtok.errors import UsageError
+from numtok.setting_scope import refuse
 from numtok.settings import _fields
 
 _BENCHMARK = "Benchmark"  # a section

@@ -25,7 +25,6 @@ from numtok.data.reading.split_rule import SplitRule
 from numtok.data.reading.streams import Spool
 from numtok.data.reading.units import UNIT, Unit, least_units, plan
 from numtok.data.records.row_template import of_texts, template_in
-from numtok.declaration import command_line, of_version
 from numtok.encoding.codec import Codec
 from numtok.encoding.fit_codec import FittedCodec, Reused, Unfitted, no_rows
 from numtok.encoding.model_folder import TOKENIZER
@@ -38,6 +37,8 @@ from numtok.encoding.tokenizer_json import tokenizer_json
 from numtok.encoding.unit import EncodeUnit, Screening, UnitFacts
 from numtok.numerals.unread import SHOWN_SHAPES, UNREAD, UnreadDigits
 from numtok.registry import name_of
+from numtok.setting_versions import of_version
+from numtok.setting_words import command_line
 from numtok.settings.encode import Config as Config
 from numtok.store.artifact import (
     ENCODED,

@@ -7,10 +7,10 @@ contains the predictions, so that ``compare`` can pair them. Prediction interval
 the report of another split, which is made first (``evaluation.reporting``).
 """
 
-from numtok.declaration import CheckApplies, no_options
 from numtok.evaluation.reporting import made_report
 from numtok.evaluation.resolved import resolve
 from numtok.evaluation.scoring import Progress
+from numtok.setting_scope import CheckApplies, no_options
 from numtok.settings.eval import Config as Config
 from numtok.store.artifact import ENCODED, MODEL, TABLE, MadeArtifact
 from numtok.store.store import Store

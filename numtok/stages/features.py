@@ -22,7 +22,6 @@ from numtok.data.records.row_template import RowTemplate, of_texts, template_in
 from numtok.data.tables.columns import count_splits, target_column
 from numtok.data.tables.table import Feature, TableFile, rows_name, write_rows, write_table_file
 from numtok.data.tables.text_features import TextFeatures, write_text_features
-from numtok.declaration import command_line, of_version, refuse
 from numtok.encoding.target_texts import TargetTexts, only_target, target_texts
 from numtok.encoding.unit import Screening
 from numtok.errors import UsageError
@@ -31,6 +30,9 @@ from numtok.files import Sink
 from numtok.models.pretrained.frozen import FrozenModel, FrozenSource
 from numtok.numerals.policy import NumeralPolicy
 from numtok.row import TEXT
+from numtok.setting_scope import refuse
+from numtok.setting_versions import of_version
+from numtok.setting_words import command_line
 from numtok.settings.features import Config as Config
 from numtok.store.artifact import TABLE, Artifact, MadeArtifact, Output, Parent
 from numtok.store.draft import Draft

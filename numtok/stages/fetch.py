@@ -33,10 +33,10 @@ from numtok.data.sources.base import (
 )
 from numtok.data.tables.columns import TableColumns, feature_column, target_column, write_columns
 from numtok.data.weather.field import OpenField
-from numtok.declaration import command_line
+from numtok.declaration import flag_named
 from numtok.errors import DataError, UsageError
 from numtok.registry import name_of
-from numtok.setting_names import flag_named
+from numtok.setting_words import command_line
 from numtok.settings.fetch import Config as Config
 from numtok.store.artifact import DATA, DOWNLOAD, FIELD, TABLE, Artifact, Output, Parent, version_of
 from numtok.store.quota import Quota

@@ -39,10 +39,10 @@ from numtok.data.tasks.base import (
     TaskSplit,
     TextTask,
 )
-from numtok.declaration import command_line
 from numtok.errors import UsageError
 from numtok.files import Sink
 from numtok.registry import name_of, settings_of, spec_of
+from numtok.setting_words import command_line
 from numtok.settings.gen import Config as Config
 from numtok.store.artifact import DATA, TABLE, Artifact, Output, Parent, version_of
 from numtok.store.draft import Draft

@@ -12,7 +12,6 @@ from numtok.data.reading.split_rule import TRAIN
 from numtok.data.records.reader import has_fields
 from numtok.data.tables.file import FORMATS
 from numtok.data.tables.text_features import read_text_features
-from numtok.declaration import CheckApplies, no_options, settings_check
 from numtok.encoding.stored_codec import read_codec
 from numtok.errors import UsageError, meaningless
 from numtok.evaluation.conformal import Calibrated
@@ -31,6 +30,7 @@ from numtok.evaluation.text_rows import (
     read_rows,
 )
 from numtok.row import TEXT
+from numtok.setting_scope import CheckApplies, no_options, settings_check
 from numtok.settings.eval import Config as EvalConfig
 from numtok.settings.predict import Config as Config
 from numtok.store.artifact import MODEL, Artifact

@@ -10,13 +10,13 @@ from dataclasses import replace
 
 from numtok.analysis.probing.probe_records import PROBE, Probe, publish
 from numtok.analysis.probing.probes.base import PROBES, ProbeInputs
-from numtok.declaration import command_line
 from numtok.encoding.schemes.base import title_of
 from numtok.encoding.stored_codec import check_codec
 from numtok.errors import UsageError, meaningless
 from numtok.evaluation.devices import devices
 from numtok.evaluation.scoring import Progress
 from numtok.registry import name_of
+from numtok.setting_words import command_line
 from numtok.settings.probe import Config as Config
 from numtok.store.artifact import ENCODED, MODEL, Artifact, MadeArtifact
 from numtok.store.store import Store

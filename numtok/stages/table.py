@@ -39,8 +39,8 @@ from numtok.data.tables.file import (
     read_csv,
     read_file,
 )
-from numtok.declaration import command_line
 from numtok.errors import UsageError, unknown
+from numtok.setting_words import command_line
 from numtok.settings.table import Config as Config
 from numtok.store.artifact import TABLE, Artifact, MadeArtifact, Parent
 from numtok.store.store import Store

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from numtok import files
-from numtok.declaration import CheckApplies, command_line, no_options
 from numtok.errors import UsageError
+from numtok.setting_scope import CheckApplies, no_options
+from numtok.setting_words import command_line
 from numtok.settings.train import Config as Config
 from numtok.store.artifact import ENCODED, MODEL, TABLE, Artifact
 from numtok.store.draft import Draft

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, cast
 import torch
 
 from numtok.data.reading.split_rule import TRAIN
-from numtok.declaration import of_experiment, of_version
 from numtok.encoding.codec import Codec
 from numtok.encoding.normalizers.base import FittedNormalizer
 from numtok.encoding.schema import SCHEME_FILE
@@ -29,6 +28,7 @@ from numtok.models.trunks.base import PretrainedTrunk, TokenTrunk
 from numtok.models.vocabulary import Vocabulary
 from numtok.registry import name_in, settings_of, spec_of
 from numtok.seeds import seed_of
+from numtok.setting_versions import of_experiment, of_version
 from numtok.settings.train import Config
 from numtok.store.artifact import Artifact
 from numtok.training.curriculum import Curriculum

@@ -18,10 +18,11 @@ import pytest
 
 import numtok
 from numtok import settings
-from numtok.declaration import Setting, in_python, setting, settings_in
+from numtok.declaration import Setting, setting, settings_in
 from numtok.errors import DataError, UsageError
 from numtok.library import parameters, view
 from numtok.library.arguments import settings_of
+from numtok.setting_names import in_python
 from numtok.settings.gen import Config as GenConfig
 from numtok.stages import encode as encode_stage
 from numtok.stages import train as train_stage

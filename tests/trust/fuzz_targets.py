@@ -42,8 +42,9 @@ from tests.trust.fuzzing import INPUTS
 #: Modules that report coverage. None of them has compiled kernels.
 _GUIDES = (
     *("tests.numerals.reading", "numtok.declaration", "numtok.documents", "numtok.registry"),
-    *("numtok.setting_values", "numtok.stored_json", "numtok.data.reading.json_lines"),
-    *("numtok.data.reading.rows", "numtok.data.reading.split_rule", "numtok.numerals.policy"),
+    *("numtok.setting_names", "numtok.setting_values", "numtok.stored_json"),
+    *("numtok.data.reading.json_lines", "numtok.data.reading.rows"),
+    *("numtok.data.reading.split_rule", "numtok.numerals.policy"),
     *("numtok.models.pretrained.architecture", "numtok.models.pretrained.folder"),
     *("numtok.numerals.literals", "numtok.sweeps.file", "numtok.training.curriculum"),
 )

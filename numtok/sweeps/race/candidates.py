@@ -32,6 +32,7 @@ from numtok.models.objectives.base import OBJECTIVES
 from numtok.names import counted
 from numtok.registry import name_in, spec_of
 from numtok.stages.profile import Profile, SchemeProfile
+from numtok.sweeps.race.plan import Unit
 from numtok.sweeps.race.words import FieldSummary
 from numtok.training.trained_table import table_head
 
@@ -70,6 +71,19 @@ class Entrant(msgspec.Struct, frozen=True, kw_only=True):
     normalize: str | None = None
     objective: str | None = None
     embedder: str | None = None
+
+    @property
+    def unit(self) -> Unit:
+        """Unit of the budget: epochs on tables, steps on texts."""
+        return "steps" if self.table is None else "epochs"
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options of ``numtok train`` that differ between candidates."""
+        options = {"head": self.head, "objective": self.objective, "embedder": self.embedder}
+        if self.table is not None:
+            options = {"head": self.scheme, "normalize": self.normalize}
+        return {name: value for name, value in options.items() if value is not None}
 
     @property
     def label(self) -> str:

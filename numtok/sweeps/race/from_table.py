@@ -4,9 +4,9 @@ from pathlib import Path
 
 from numtok.data.reading.split_rule import TRAIN
 from numtok.data.tables.table import VALIDATION, learnt_rows, read_table_of, twin_notes
-from numtok.declaration import refuse
 from numtok.errors import DataError, NumtokError
 from numtok.models.presets import trunk
+from numtok.setting_scope import refuse
 from numtok.settings.race import Config
 from numtok.store.artifact import TABLE
 from numtok.store.store import Store

@@ -7,10 +7,10 @@ from numtok.data.reading.sources import find_sources
 from numtok.data.reading.split_rule import TRAIN
 from numtok.data.reading.streams import Spool, is_stream
 from numtok.data.tables.table import VALIDATION
-from numtok.declaration import refuse
 from numtok.errors import DataError, UsageError, meaningless, unknown
 from numtok.models.presets import preset
 from numtok.row import TEXT
+from numtok.setting_scope import refuse
 from numtok.settings.race import Config
 from numtok.stages import profile
 from numtok.store.quota import Quota

@@ -13,9 +13,9 @@ from functools import partial
 import msgspec
 
 from numtok.data.records.reader import FORMATS
-from numtok.declaration import command_line
 from numtok.errors import UsageError
 from numtok.reports import INTERVAL_LEVEL
+from numtok.setting_words import command_line
 from numtok.settings.race import Config as Config
 from numtok.store.engines.engine import connected
 from numtok.store.store import Store
@@ -28,7 +28,8 @@ from numtok.sweeps.race.from_table import enter_table, is_stored_table
 from numtok.sweeps.race.from_texts import enter_texts
 from numtok.sweeps.race.leaderboard import AccuracyRow, Leaderboard, accuracies
 from numtok.sweeps.race.plan import PLAN, Expected, Plan, Progress, RaceProgress, expected
-from numtok.sweeps.race.planning import Planning, shape_of, time_of
+from numtok.sweeps.race.plan_artifacts import PlanArtifacts
+from numtok.sweeps.race.planning import shape_of, time_of
 from numtok.sweeps.race.reasons import close_calls, notes_on_fields, reasons_of
 from numtok.sweeps.race.rounds import RoundResult, Rounds
 from numtok.sweeps.race.words import FieldSummary
@@ -149,7 +150,7 @@ def _raced(
     the time ``began``."""
     data = Encodings(entered, store, progress)
     baselines = race_baselines(entered, data, progress)
-    planning = Planning(
+    plans = PlanArtifacts(
         config=config,
         entered=entered,
         data=data,
@@ -158,7 +159,7 @@ def _raced(
         progress=progress,
         started=began,
     )
-    stored = planning.stored()
+    stored = plans.plan()
     plan = stored.read(PLAN)
     if plan.left_out:
         progress(RaceProgress(_left_out(plan, config), "planning"))
@@ -176,7 +177,7 @@ def _raced(
         ),  # the last digits of results depend on them
         progress=progress,
         records=entered.records,
-        replan=partial(planning.replanned, plan=plan, stored=stored, deadline=deadline),
+        replan=partial(plans.later_rounds, plan=plan, stored=stored, deadline=deadline),
     )
     rounds, validation, board = race.run()
     seed, winner = validation.place(board.winner).best_seed, board.place(board.winner)

@@ -19,7 +19,7 @@ from numtok.store.store import Store
 from numtok.sweeps.parallel import Parallelism
 from numtok.sweeps.race.leaderboard import Finalist, Leaderboard, leaderboard
 from numtok.sweeps.race.plan import Candidate, CandidateState, Plan, Progress, RaceProgress, Round
-from numtok.sweeps.race.planning import evaluating, training
+from numtok.sweeps.race.run_settings import evaluating, training
 from numtok.sweeps.race.skill import score
 from numtok.sweeps.runs import Failed, Run, Runner, RunOutcome
 

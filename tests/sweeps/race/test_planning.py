@@ -1,106 +1,78 @@
-"""Plans of a race, which are based on measured speeds."""
+"""Plans of a race, as functions of measurements."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from numtok.errors import UsageError
-from numtok.store.engines.workers import ClusterNode
-from numtok.store.store import Store
-from numtok.sweeps.parallel import race_parallelism
-from numtok.sweeps.race import planning
-from numtok.sweeps.race.plan import RaceProgress
-from numtok.sweeps.race.race import Config, run
-
-TINY = "nano,layers=1,width=16,heads=2"
+from numtok.settings.race import Config
+from numtok.sweeps.race.plan import Candidate, Plan, RaceShape, Time, Unit
+from numtok.sweeps.race.planning import Measurements, plan_of, shape_of
 
 
-class Planned(BaseException):
-    """Raised when the rounds begin."""
+def candidate(pace: float, unit: Unit = "steps", batch: int = 16) -> Candidate:
+    return Candidate(
+        label=f"{unit} of {pace} s",
+        data="encoded@0123456789abcdef",
+        scheme="p10",
+        options={},
+        preset="nano",
+        batch=batch,
+        unit=unit,
+        pace=pace,
+        rates=[0.002],
+    )
 
 
-def planned(folder: Path, times: int = 1, **how: Any) -> tuple[Store, dict[str, Any]]:
-    """Race rows of ``times`` repetitions of a short text until the rounds begin, and return the
-    store and the plan."""
-    path = folder / "rows.jsonl"
-    rows = [{"text": f"{k % 19} and {k % 5} make {k % 19 + k % 5} " * times} for k in range(120)]
-    path.write_text("\n".join(map(json.dumps, rows)) + "\n")
+def plan(
+    candidates: list[Candidate], seconds: float, overhead: float = 0.0, **measured: Any
+) -> Plan:
+    facts = {"unfit": {}, "unmeasured": 0, **measured}
+    return plan_of(
+        Measurements(candidates=candidates, time=Time(seconds, overhead, 1), **facts),
+        RaceShape(2, seeds=3),
+        threads=1,
+        train_rows=1000,
+        test="test",
+        rows=(None, None),
+        guesses={"": 0.0},
+    )
 
-    def until_rounds(update: RaceProgress) -> None:
-        if update.standings:
-            raise Planned
 
-    store = Store(folder / "artifacts")
-    with pytest.raises(Planned):
-        split = "validation=0.15,test=0.15"
-        run(
-            Config((str(path),), preset=TINY, split=split, **how),
-            store,
-            until_rounds,
-            lambda _: None,
-        )
-    [made] = [one for one in store.artifacts() if one.kind == "race"]
-    return store, json.loads((made.path / "plan.json").read_bytes())
+def test_candidates_without_time_for_their_fewest_steps_are_left_out_last_first() -> None:
+    """Those that were not measured are left out, too; those that cannot be trained are not."""
+    measured = [candidate(0.1 + index / 1000) for index in range(9)]
+    unfit = {"bpe": "needs text"}
+    whole = plan(measured, 1e5, unfit=unfit)
+    assert (whole.candidates, whole.left_out, whole.unfit) == (measured, 0, unfit)
+    part = plan(measured, 60.0, unfit=unfit, unmeasured=5)
+    kept = len(part.candidates)
+    assert 2 <= kept < 9
+    assert (part.candidates, part.left_out) == (measured[:kept], 9 - kept + 5)
+    least = plan(measured, 0.01)  # as many as there are finalists
+    assert (least.candidates, least.rounds, least.last.steps) == (measured[:2], [], [1, 1])
 
 
 @pytest.mark.parametrize(
-    ("jobs", "times", "batch"), [(1, 1, 16), pytest.param(2, 90, 8, marks=pytest.mark.slow)]
+    ("unit", "batch", "most"),
+    [("steps", 16, 300 * 63), ("steps", 128, 300 * 8), ("epochs", 16, 1000)],
 )
-def test_a_plan_is_measured_and_leaves_nothing_but_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int, times: int, batch: int
+def test_no_run_passes_over_the_rows_more_often_than_is_useful(
+    unit: Unit, batch: int, most: int
 ) -> None:
-    """The plan is the only artifact besides encodings. Long rows get smaller batches."""
-    monkeypatch.setenv("NUMTOK_THREADS", "2")
-    store, plan = planned(tmp_path, times, minutes=0.2, schemes=("xval", "p10"), jobs=jobs)
-    assert sorted({one.kind for one in store.artifacts()}) == ["encoded", "race"]
-    assert plan["threads"] == 2 // jobs
-    assert {one["batch"] for one in plan["candidates"]} == {batch}
-    assert all(one["pace"] > 0 for one in plan["candidates"])
-    assert min(plan["last"]["steps"]) >= 1
-    assert [one.name for one in store.root.iterdir() if one.name[0] == "."] == []
+    fast = plan([candidate(1e-9, unit, batch)] * 4, 1000.0)
+    assert {*fast.last.steps, *fast.rounds[0].steps} == {most}
 
 
-def test_what_there_is_no_time_for_is_not_encoded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NUMTOK_THREADS", "1")
-    monkeypatch.setattr(planning, "_PREPARING", 0.0)
-    schemes = ("numgpt", "p10", "p1000", "digits")
-    store, plan = planned(tmp_path, minutes=0.1, schemes=schemes)
-    raced = {one["data"] for one in plan["candidates"]}
-    assert {one.ref for one in store.artifacts() if one.kind == "encoded"} == raced
-    assert (len(raced), plan["left_out"]) == (2, 2)
+def test_the_overhead_of_runs_takes_time_from_training() -> None:
+    measured = [candidate(0.01), candidate(0.02)]
+    alone, beside = plan(measured, 100.0), plan(measured, 100.0, overhead=2.0)
+    assert (alone.beside, beside.beside) == (0.0, 2.0)
+    assert beside.last.steps < alone.last.steps
 
 
-def test_a_race_has_a_run_on_each_core_as_far_as_its_last_round_has_so_many(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def side(cores: int, **more: Any) -> tuple[int, int | None]:
-        monkeypatch.setenv("NUMTOK_THREADS", str(cores))
-        monkeypatch.setattr("numtok.store.engines.workers.cores", lambda: cores)
-        found = race_parallelism(Config(("rows.jsonl",), device="cpu", **more), ())
-        return found.jobs, found.threads
+def test_longer_races_have_more_finalists_and_texts_try_more_rates() -> None:
+    def shape(minutes: float, is_table: bool, **more: Any) -> RaceShape:
+        return shape_of(Config(("rows",), minutes=minutes, seeds=4, **more), is_table)
 
-    assert side(1) == (1, 1)
-    assert side(2) == (2, 1)
-    assert side(2, jobs=1) == (1, 2)
-    assert side(16) == (6, 2)  # two finalists with three seeds each
-    assert side(16, seeds=1, jobs=8) == (8, 2)
-    with pytest.raises(UsageError, match=r"--jobs 99 is too many processes for 2 cores.*8 at most"):
-        side(2, jobs=99)
-
-
-def test_a_race_on_a_cluster_has_as_much_room_as_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("NUMTOK_THREADS", raising=False)
-    nodes = [ClusterNode("a", 8, 0), ClusterNode("b", 16, 4), ClusterNode("c", 6, 2)]
-
-    def side(**more: Any) -> tuple[int, int | None, bool]:
-        found = race_parallelism(Config(("rows.jsonl",), engine="ray", **more), nodes)
-        assert found.engine == "ray"
-        return found.jobs, found.threads, found.gpu
-
-    assert side() == (6, 3, True)
-    assert side(device="cpu") == (30, 1, False)
-    assert side(device="cpu", jobs=2) == (2, 1, False)
+    assert [shape(19, False), shape(20, True)] == [RaceShape(2, 4, 2), RaceShape(3, 4, 1)]
+    assert shape(1, True, rates=3) == RaceShape(2, 4, 3)

@@ -27,7 +27,7 @@ from numtok.stages import train
 from numtok.store.artifact import ENCODED, TABLE
 from numtok.store.store import Store
 from numtok.sweeps.baseline_rows import run as run_baseline
-from numtok.sweeps.race import planning
+from numtok.sweeps.race import measuring
 from numtok.sweeps.race.plan import PLAN, RACE, CandidateState, RaceProgress
 from numtok.sweeps.race.race import Config, RaceResult, run
 from numtok.sweeps.race.rounds import Rounds
@@ -49,7 +49,7 @@ def paced() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NUMTOK_THREADS", "1")
         patch.setattr(train, "pace", lambda config, store, limit: 0.1)
-        patch.setattr(planning.Planning, "_overhead", lambda *_: 0.0)
+        patch.setattr(measuring.Measuring, "_overhead", lambda *_: 0.0)
         yield
 
 
