@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -331,6 +332,50 @@ def test_no_cluster_is_told_in_a_line(tmp_path: Path, monkeypatch: pytest.Monkey
     ):
         with pytest.raises(UsageError, match=told):
             engine_for(engine, 1, 2, 0, spool(tmp_path)).start(Unpickled, 2)
+
+
+def test_a_signal_while_nodes_are_checked_cancels_the_checks_before_disconnecting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ray", reason='needs `pip install "numtok[ray]"`')
+    from numtok.store.engines import ray as tasks
+
+    class Checking(Future[Any]):
+        def result(self, timeout: float | None = None) -> Any:
+            raise KeyboardInterrupt
+
+    class Task:
+        def options(self, **_: object) -> "Task":
+            return self
+
+        def remote(self, *_: object) -> "Task":
+            return self
+
+        def future(self) -> Checking:
+            self.check = Checking()
+            return self.check
+
+    @contextmanager
+    def connection(address: str | None) -> Iterator[None]:
+        events.append("connected")
+        yield
+        events.append("disconnected")
+
+    def cancel(task: Task, force: bool) -> None:
+        events.append("canceled")
+        task.check.set_result(None)
+
+    events: list[str] = []
+    resources = {"CPU": 2}
+    node = {"NodeID": "0" * 56, "NodeManagerHostname": "a", "Alive": True, "Resources": resources}
+    monkeypatch.setattr(tasks, "connection", connection)
+    monkeypatch.setattr("ray.nodes", lambda: [node])
+    monkeypatch.setattr("ray.put", lambda content: content)
+    monkeypatch.setattr("ray.remote", lambda function: Task())
+    monkeypatch.setattr("ray.cancel", cancel)
+    with pytest.raises(KeyboardInterrupt), cluster("ray:a:1", 2, spool(tmp_path)) as engine:
+        engine.start(Unpickled, 2)
+    assert events == ["connected", "canceled", "disconnected"]
 
 
 # --- three nodes, one of which dies ------------------------------------------------------------

@@ -137,13 +137,14 @@ class RayTasks:
     def _connect(self) -> "_Place":
         """Join the cluster, and check that each node sees the same files as this process."""
         if self._place is None:
-            with ExitStack() as opened:
-                opened.enter_context(connection(self._address))
-                self._check_room()
-                place = _Place.of(opened.enter_context(self._spool()))
-                files.write_atomic(place.token_file, place.token.encode())
-                self._check_nodes(_Held.of(place, _nothing))
-                self._open, self._place = opened.pop_all(), place
+            # If this fails, __exit__ cancels the checks before it ends the connection. Without one,
+            # Ray would connect again to cancel them.
+            self._open.enter_context(connection(self._address))
+            self._check_room()
+            place = _Place.of(self._open.enter_context(self._spool()))
+            files.write_atomic(place.token_file, place.token.encode())
+            self._check_nodes(_Held.of(place, _nothing))
+            self._place = place
         return self._place
 
     def _room(self, node: ClusterNode) -> int:
