@@ -4,6 +4,7 @@ their counts."""
 import csv
 import io
 import re
+import shlex
 from collections.abc import Sequence
 
 #: Pattern for names of artifacts, of kinds of artifacts, and of units of work.
@@ -24,6 +25,15 @@ def split_names(text: str) -> tuple[str, ...]:
     (('a', 'b, c'), 'a,"b, c"')
     """
     return tuple(next(csv.reader([text]))) if text else ()
+
+
+def drop_option(name: str) -> str:
+    """Return the option that leaves a column out, as typed in a shell.
+
+    >>> drop_option("id"), drop_option("Unnamed: 0")
+    ('--drop id', "--drop 'Unnamed: 0'")
+    """
+    return f"--drop {shlex.quote(join_names([name]))}"
 
 
 def counted(number: int, noun: str) -> str:

@@ -32,6 +32,7 @@ from numtok.metrics.base import Predictions
 from numtok.models.batches import Batches
 from numtok.models.generation import Writer, WrittenAnswers
 from numtok.models.trunks.base import TrunkCache
+from numtok.names import counted
 from numtok.numerals.literals import DIGITS_OF_FLOAT32
 from numtok.reports import AnswerTexts, Measures
 from numtok.training.model_files import AskedModel
@@ -244,7 +245,7 @@ class AnswerEvaluation(TextEvaluation):
         answers."""
         yield from self.evaluated.notes(scores)
         if lacking := len(self.samples) - len(self.queried):
-            yield f"Skipped {lacking:,} rows without answer_start."
+            yield f"Skipped {counted(lacking, 'row')} without answer_start."
         if not self.codec.keeps_literals:
             yield (
                 "The scheme does not keep the notation of numbers: each number in an answer takes "

@@ -22,6 +22,7 @@ from numtok.evaluation.table_rows import AskedFold
 from numtok.evaluation.text_rows import Query, RowPrediction, as_number
 from numtok.evaluation.text_states import text_states
 from numtok.models.pretrained.frozen import FrozenModel, FrozenSource
+from numtok.names import counted
 from numtok.numerals.literals import DIGITS_OF_FLOAT32
 from numtok.reports import QUANTILES
 from numtok.setting_scope import refuse
@@ -166,7 +167,7 @@ def predict_features(
         yield from zip((row.query for row in block), predicted.rows, strict=True)
         first, cut = first + len(block), cut + predicted.cut
     if cut:
-        note(f"{cut:,} texts were cut, because they exceed the context of the pretrained model")
+        note(f"Cut {counted(cut, 'text')} at the context of the pretrained model")
 
 
 def _pretrained(config: Config, recipe: TextFeatures, ref: str) -> FrozenModel:

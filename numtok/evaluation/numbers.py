@@ -239,8 +239,8 @@ class NumberEvaluation(TextEvaluation):
         assert medians is not None
         if unassigned := int(np.isnan(medians).sum()):
             yield (
-                f"{unassigned:,} numbers are in no field, or in one with too few numbers; "
-                f"field-skill covers the other {len(medians) - unassigned:,}."
+                f"field-skill leaves out {counted(unassigned, 'number')} in no field, or in one "
+                f"with too few numbers; it covers the other {len(medians) - unassigned:,}."
             )
 
     def _distribution(self) -> str:

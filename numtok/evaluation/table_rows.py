@@ -154,7 +154,7 @@ def read_features(
     names = [feature.date or feature.name for feature in wanted]
     if lacking := [name for name in dict.fromkeys(names) if name not in present]:
         is_csv = len(present) == 1 and path.endswith(".csv")
-        commas = ". Are fields separated by commas or semicolons?" if is_csv else ""
+        commas = ". Are fields separated by commas, semicolons or tabs?" if is_csv else ""
         raise UsageError(
             f"{path} has no column {listed(lacking)} (it has {listed(present)}){commas}. "
             f"{ref} needs {', '.join(f'{feature.name} ({feature.kind})' for feature in wanted)}"

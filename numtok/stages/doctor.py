@@ -13,6 +13,7 @@ from packaging.requirements import Requirement
 
 from numtok import config, files, kernel_files, kernels, machine, plugin_checks, plugins
 from numtok.errors import NumtokError, StoreError, UsageError
+from numtok.names import counted
 from numtok.store import artifact as on_disk
 from numtok.store.engines.local import Workers
 from numtok.store.store import Store
@@ -200,7 +201,7 @@ def _store(root: Path) -> Iterator[DoctorCheck]:
         return
     yield _ok(
         "store",
-        f"{root}: {count} artifacts, format {on_disk.FORMAT}, {room / 1e9:.1f} GB free",
+        f"{root}: {counted(count, 'artifact')}, format {on_disk.FORMAT}, {room / 1e9:.1f} GB free",
     )
 
 

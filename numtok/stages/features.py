@@ -28,6 +28,7 @@ from numtok.errors import UsageError
 from numtok.evaluation.text_states import text_states
 from numtok.files import Sink
 from numtok.models.pretrained.frozen import FrozenModel, FrozenSource
+from numtok.names import counted
 from numtok.numerals.policy import NumeralPolicy
 from numtok.row import TEXT
 from numtok.setting_scope import refuse
@@ -216,7 +217,7 @@ def _notes(recipe: TextFeatures, rows: _Rows, cut: int) -> Iterator[str]:
         yield f"the weights of {recipe.model} are dequantized from {recipe.quantized}"
     if cut:
         lost = "beginning" if recipe.pooling == "last" else "end"
-        yield f"the {lost} of {cut:,} texts was cut, because they exceed the model's context"
+        yield f"cut the {lost} of {counted(cut, 'text')}, to fit the model's context"
 
 
 def _blocks(batches: Iterator[TargetTexts]) -> Iterator[TargetTexts]:

@@ -408,30 +408,30 @@ def _notes(
 def _field_notes(field: FieldProfile) -> Iterator[str]:
     if field.after_comma >= _NEARLY_ALL:
         yield (
-            f"the {_numbers_of(field)} always follow a comma. For 7,5 use --numbers "
+            f"the {numbers_of(field.name)} always follow a comma. For 7,5 use --numbers "
             "decimal=comma; for 1,234 use --numbers thousands"
         )
     if field.digits_most is not None and field.digits_most > _FLOAT64_DIGITS:
         more = "+" if field.digits_most == MOST_DIGITS else ""
         yield (
-            f"the {_numbers_of(field)} have up to {field.digits_most}{more} digits, but values are "
-            "float64, which holds 15 to 17"
+            f"the {numbers_of(field.name)} have up to {field.digits_most}{more} digits, but values "
+            "are float64, which holds 15 to 17"
         )
     if field.outside:
         numbers = counted(field.outside, "number")
         yield f"{field.name}: {numbers} out of range of float64, such as 1e400"
     elif field.numbers > 1 and field.low is not None and field.low == field.high:
-        yield f"the {_numbers_of(field)} are always {short_value(field.low)}"
+        yield f"the {numbers_of(field.name)} are always {short_value(field.low)}"
     elif field.numbers > 1 and field.common is not None and field.common_share > COMMON:
         yield (
-            f"{100 * field.common_share:.0f}% of the {_numbers_of(field)} are "
+            f"{100 * field.common_share:.0f}% of the {numbers_of(field.name)} are "
             f"{short_value(field.common)}"
         )
 
 
-def _numbers_of(field: FieldProfile) -> str:
+def numbers_of(field: str) -> str:
     """Return a phrase such as ``numbers in price`` or ``numbers after "Hwy"``."""
-    return f"numbers {'' if field.name.startswith('after ') else 'in '}{field.name}"
+    return f"numbers {'' if field.startswith('after ') else 'in '}{field}"
 
 
 def _high_level(
@@ -445,7 +445,7 @@ def _high_level(
         (False, "Subtract a constant from them, or use a scheme that loses nothing"),
     ):
         at_high_level = [
-            f"{_numbers_of(field)} ({short_value(field.mean, field.deviation)} ± "
+            f"{numbers_of(field.name)} ({short_value(field.mean, field.deviation)} ± "
             f"{short_value(field.deviation)})"
             for node, field in fields.items()
             if field.high_level and field.mean is not None and field.deviation is not None

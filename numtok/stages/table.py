@@ -19,6 +19,7 @@ import pyarrow.csv
 
 from numtok.data.reading.sources import as_name
 from numtok.data.reading.split_rule import SplitRule, split_twice
+from numtok.data.records.columns import index_reason
 from numtok.data.records.reader import FORMATS, Records, read_records
 from numtok.data.records.splits import splits_of
 from numtok.data.records.template import target_literals, usable_targets
@@ -100,7 +101,7 @@ def run(config: Config, store: Store, records: Records | None = None) -> MadeArt
         decimal = None
         if config.path.endswith(".csv"):
             form = csv_form(data)
-            decimal = form.decimal if form.separator == ";" else None
+            decimal = form.decimal if form.separator != "," else None
             notes = [note for note in (form.note, *notes) if note is not None]
             if _MAYBE_CODE.search(data):  # otherwise a second reading would find nothing
                 codes = _codes(data, columns, form)
@@ -186,7 +187,7 @@ def _check_selected(config: Config, names: Sequence[str]) -> None:
     check_names(config.path, names)
     hint = ""
     if len(names) == 1 and config.path.endswith(".csv"):
-        hint = "The file has only one column: separate cells by commas or semicolons"
+        hint = "The file has only one column: separate cells by commas, semicolons or tabs"
     for option, selected in (
         ("target", [config.target]),
         ("feature", config.features),
@@ -227,12 +228,9 @@ def _splits(config: Config, rows: int, rule: SplitRule, records: Records | None)
 
 
 def _unusable(name: str, names: Sequence[str], column: "pa.ChunkedArray[Any]") -> str | None:
-    """Return why a column cannot be a feature, if so; pandas, for example, writes its row index as
-    a column."""
-    if not name:
-        return f"column {names.index(name) + 1} has no name"
-    if name.startswith("__index_level_"):
-        return f"{name!r} is a pandas index"
+    """Return why a column cannot be a feature, if so."""
+    if reason := index_reason(name, names.index(name)):
+        return reason
     missing = column.null_count
     if pa.types.is_floating(column.type):
         missing += pc.sum(pc.is_nan(column)).as_py() or 0

@@ -28,6 +28,7 @@ from numtok.models.number_heads import calibration_of, own_scaling
 from numtok.models.objectives.base import Objective
 from numtok.models.settings import ModelSettings
 from numtok.models.vocabulary import Vocabulary
+from numtok.names import counted
 from numtok.registry import spec_of
 from numtok.row import in_order
 from numtok.store.artifact import Artifact
@@ -194,8 +195,8 @@ def _unseen(resolved: ResolvedTexts, note: Note) -> int:
         return 0
     limit = resolved.codec.scheme.defaults.embedder_digits
     note(
-        f"{count:,} numbers of {resolved.data.ref} have more than {limit}, "
-        f"the most that --embedder {spec_of(resolved.embedder)} reads"
+        f"--embedder {spec_of(resolved.embedder)} reads at most {limit}, fewer than "
+        f"{counted(count, 'number')} of {resolved.data.ref} have"
     )
     return count
 

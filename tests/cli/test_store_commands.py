@@ -128,7 +128,7 @@ def test_what_does_not_fit_is_stacked_and_then_left_out_with_a_note(
     print_parts([Sheet("", columns, [["x", *(0.5 for _ in range(20))]])])
     out = capsys.readouterr().out
     assert all(len(line) <= 60 for line in out.splitlines())
-    assert "8 more columns do not fit: a-long-heading-12, " in " ".join(out.split())
+    assert "8 columns left out for lack of room: a-long-heading-12, " in " ".join(out.split())
 
 
 def test_an_interval_is_a_column_of_its_own_or_below_its_value(

@@ -118,7 +118,7 @@ def test_a_report_has_the_skill_of_each_field_and_their_mean_first(report: Artif
     assert made.metrics["field-skill"].n == 60 and made.metrics["r2"].n == 65
     assert made.fields["(others)"]["field-skill"].value is None
     [note] = [note for note in made.notes if "field" in note]
-    assert note.startswith("5 numbers are in no field") and note.endswith("the other 60.")
+    assert "leaves out 5 numbers in no field" in note and note.endswith("the other 60.")
 
 
 def test_predictions_have_their_field_and_its_median(report: Artifact) -> None:

@@ -335,7 +335,7 @@ def test_bytes_and_kinds_that_no_feature_has_are_refused(here: Path, says: Says)
             "column 'x' must be numbers, booleans or strings",
             "list<",
         ),
-        ({"x": [1, 2], "y": [True, False]}, "target 'y' must be numeric (got bool)", "--target"),
+        ({"x": [1, 2], "y": [True, False]}, "target 'y' must be numeric (it is bool)", "--target"),
         ({"x": [1, 2], "y": [1.0, float("nan")]}, "target 'y' must be a finite", "nan in row 2"),
     ):
         with case(told):
@@ -348,7 +348,7 @@ def test_a_column_that_is_not_there_is_named(here: Path, says: Says) -> None:
     for header, options, *told in (
         ("x1,x2,y", {"target": "z"}, "target 'z'. Known: x1, x2, y"),
         ("x1,x2,yy", {}, "target 'y'. Did you mean 'yy'? Known: x1, x2, yy"),
-        ("x1|x2|y", {}, "Known: x1|x2|y", "by commas or semicolons"),
+        ("x1|x2|y", {}, "Known: x1|x2|y", "by commas, semicolons or tabs"),
         ("x1,x2,y", dropped, "--drop 'x3'. Did you mean 'x2'? Known: x1, x2, y"),
         ("x1,x2,y", {"features": ("z",)}, "feature 'z'. Known: x1, x2, y"),
     ):

@@ -80,7 +80,7 @@ def test_what_is_chosen_waits_for_the_candidates_of_all_parts(file: Path) -> Non
 def test_a_part_says_what_is_left(numtok: Shell, file: Path) -> None:
     ran = numtok("sweep", str(file), "--jobs", "1", "--part", "1/2", "--json")
     assert ran.code == 0
-    assert "this part is done; 4 runs of other parts are missing" in ran.err
+    assert "this part is done; other parts lack 4 runs" in ran.err
     assert json.loads(ran.out)["left"] == 4
 
 

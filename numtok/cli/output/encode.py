@@ -55,9 +55,8 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
             ("rows (estimate)", estimate.rows),
             ("tokens (estimate)", estimate.tokens),
             ("size (estimate)", Size(estimate.bytes)),
-            *((f"row {number}", text) for number, text in enumerate(result.texts, 1)),
         ]
-        print_dry_run(result.ref, about, format)
+        print_dry_run(result.ref, about, format, result.texts)
         return
     assert result.artifact is not None
     codec = read_codec(result.artifact)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from rich.cells import cell_len
 
 from numtok.cli.output.figures import Formatted
+from numtok.names import counted
 
 GAP = 2  # characters between columns
 _UNBROKEN = 15  # characters; shorter text cells stay on one line, such as "12.9 s"
@@ -194,7 +195,7 @@ def fitted(
     ]
     if dropped:
         note = (
-            f"{len(dropped)} more columns do not fit: {', '.join(dropped)}. "
+            f"{counted(len(dropped), 'column')} left out for lack of room: {', '.join(dropped)}. "
             "Use a wider terminal or --format csv."
         )
         tables[-1] = replace(tables[-1], note=note)

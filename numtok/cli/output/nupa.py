@@ -6,6 +6,7 @@ from typing import Any
 from numtok.analysis.nupa_tables import AnswerGroup
 from numtok.cli.output.figures import ends
 from numtok.cli.output.printing import Format, Part, Sheet, print_result
+from numtok.names import counted
 from numtok.stages.nupa import NupaScores
 
 _COLUMNS = ("table", "of", "measure", "n", "figure", "low", "high")
@@ -24,7 +25,7 @@ def print_tables(scores: NupaScores, format: Format) -> None:
 def _parts(scores: NupaScores) -> Iterator[Part]:
     every = scores.tables
     yield Sheet(
-        f"{scores.n:,} answers of {scores.ref}, extracted by the rule {scores.rule}",
+        f"{counted(scores.n, 'answer')} of {scores.ref}, extracted by the rule {scores.rule}",
         ["mean", "of answers", "of tasks", "of strata"],
         [[one.measure, one.micro, one.of_tasks, one.of_strata] for one in every.means],
     )

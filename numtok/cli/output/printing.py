@@ -244,9 +244,18 @@ def folded(line: str, to: TextIO, first: str = "") -> str:
     )
 
 
-def print_dry_run(ref: str, rows: Sequence[tuple[str, object]], format: Format) -> None:
-    """Print the REF of the artifact that a run would make, and a table of what it would contain."""
-    print_table("dry run", _facts_columns(format), [("would make", ref), *rows], format)
+def print_dry_run(
+    ref: str, rows: Sequence[tuple[str, object]], format: Format, texts: Sequence[str] = ()
+) -> None:
+    """Print the REF of the artifact that a run would make, and a table of what it would contain.
+    ``texts`` are its first rows; on a terminal, they have a table of their own, which wraps."""
+    facts: Rows = [("would make", ref), *rows]
+    if format is not Format.TABLE:
+        facts += [(f"row {row}", text) for row, text in enumerate(texts, 1)]
+    print_table("dry run", _facts_columns(format), facts, format)
+    if texts and format is Format.TABLE:
+        print()
+        print_table("", ("row", "text"), list(enumerate(texts, 1)))
 
 
 def _facts_columns(format: Format) -> tuple[str, str]:

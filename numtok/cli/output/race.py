@@ -217,9 +217,9 @@ def _parts(result: RaceResult, format: Format) -> Iterator[Part]:
     if result.accuracy:
         yield accuracy_sheet(result.accuracy)
     yield result.reasons
-    again, predicts, *baseline = result.commands
+    again, predicts, *other = result.commands
     yield Verbatim(
-        [f"rerun: {again}", f"next:  {predicts}", *(f"or:    {command}" for command in baseline)]
+        [f"rerun: {again}", f"next:  {predicts}", *(f"or:    {command}" for command in other)]
     )
 
 

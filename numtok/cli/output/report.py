@@ -21,6 +21,7 @@ from numtok.cli.output.printing import Format, Part, Sheet, print_result
 from numtok.evaluation.comparison.beside_published import ComparedCell, PublishedComparison
 from numtok.evaluation.comparison.experiments import option_of
 from numtok.evaluation.report_files import Evaluation
+from numtok.names import counted
 from numtok.reports import LIMITS, BestBaseline, Figure, Figures, Labels, Report
 
 # Values of a perfect model. Skill is the fraction of the way from the baseline to this value; for
@@ -104,7 +105,7 @@ def report_parts(evaluation: Evaluation, *, all_metrics: bool = True) -> Iterato
     yield [f"Note: {note}" for note in report.notes]
     if hidden := len(report.metrics) - len(shown):
         name = evaluation.ref.partition("@")[0]
-        yield [f"{hidden} more metrics: numtok report {name} --all-metrics"]
+        yield [f"{counted(hidden, 'more metric')}: numtok report {name} --all-metrics"]
 
 
 def headline_metrics(report: Report) -> list[str]:
@@ -164,17 +165,18 @@ def _head(evaluation: Evaluation) -> Iterator[str]:
     report = evaluation.report
     yield f"report {evaluation.ref}: {report.scheme}, seed {report.seed}"
     yield f"model {report.model} on the {report.split} split of {report.data}"
-    rows = f"{report.rows:,} rows, {report.numbers:,}"
+    rows = counted(report.rows, "row")
     decoding = _words({_DECODING.get(key, key): value for key, value in report.decoding.items()})
     if report.labels is not None:
-        yield f"{rows} with a label; {len(report.labels.classes):,} classes; {decoding}"
+        classes = f"{len(report.labels.classes):,} classes"
+        yield f"{rows}, {report.numbers:,} with a label; {classes}; {decoding}"
     elif report.texts is not None:
         lost = f"{share(report.invalid)} do not have the requested form"
-        yield f"{rows} answers; {decoding}; {lost}"
+        yield f"{rows}, {counted(report.numbers, 'answer')}; {decoding}; {lost}"
         if report.texts.stopped:
             yield f"{report.texts.stopped:,} were cut off after {report.texts.longest:,} tokens"
     else:
-        yield f"{rows} numbers; {decoding}"
+        yield f"{rows}, {counted(report.numbers, 'number')}; {decoding}"
         if report.invalid:
             yield (
                 f"invalid predictions: {share(report.invalid)}; they count as the training mean, "

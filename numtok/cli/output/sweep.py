@@ -41,7 +41,7 @@ def print_sweep(result: Result, format: Format) -> None:
     if result.left:
         again = "" if result.select is None else " and this part again (it selects settings)"
         print(
-            f"numtok: this part is done; {result.left} runs of other parts are missing. Run those "
+            f"numtok: this part is done; other parts lack {counted(result.left, 'run')}. Run those "
             f"parts{again}, then compare without --part",
             file=sys.stderr,
         )

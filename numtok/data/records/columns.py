@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from numtok.data.records.dates import date_format
 from numtok.data.records.notation import Notation, notation_of
-from numtok.names import counted
+from numtok.names import counted, drop_option
 
 Kind = Literal["number", "date", "category", "text", "id", "constant", "empty"]
 
@@ -87,7 +87,7 @@ class ColumnKind(NamedTuple):
     def advice(self) -> str:
         """Advice for a column that is read, in words; can be empty."""
         names_rows = self.kind == "id" or (self.kind == "number" and self.numbered)
-        return f"consider --drop {self.name}" if names_rows else ""
+        return f"consider {drop_option(self.name)}" if names_rows else ""
 
     @property
     def _number_reason(self) -> str:
@@ -97,6 +97,14 @@ class ColumnKind(NamedTuple):
         if self.rounded:
             parts.append("integers beyond 2^53 are rounded")
         return ", ".join(parts)
+
+
+def index_reason(name: str, position: int) -> str | None:
+    """Return why a column is the row index of a pandas frame, by its name; None for
+    other columns. ``position`` counts from 0."""
+    if not name:
+        return f"column {position + 1} has no name"
+    return f"{name!r} is a pandas index" if name.startswith("__index_level_") else None
 
 
 def column_of(name: str, values: "pa.Array[Any]", decimal: str = ".") -> ColumnKind:

@@ -68,15 +68,26 @@ def _plain(decimal: str) -> str:
 _POINT, _COMMA = _plain(_DOT), _plain(",")
 DEFAULT = Notation("default", _POINT, "", ".", "")
 _THOUSANDS = f"({_grouped(',', _DOT)}|{_POINT})"
+_COMMA_THOUSANDS = f"({_grouped(_DOT + _SPACES, ',')}|{_COMMA})"
 _CURRENCY = r"[$\x{20ac}\x{a3}\x{a5}]"
+_GROUPS = rf"[0-9][,{_APOSTROPHES}][0-9]"  # digits with a separator that is not a point
+
+
+def _priced(number: str) -> str:
+    """Return the pattern of a number with a currency sign before or after it, or with none."""
+    space, unsigned = rf"[\s{_SPACES}]*", number.replace("[+-]?", "")
+    before = rf"([+-]?{_CURRENCY}{space}|{_CURRENCY}{space}[+-])"
+    return rf"({before}{unsigned}|{number}({space}{_CURRENCY})?)"
+
+
 #: Notations in the order in which they are tried on the columns of a file with decimal points.
 WITH_POINT = (
     DEFAULT,
     Notation("thousands", _THOUSANDS, ",", ".", "thousands separated by commas"),
     Notation(
         "currency",
-        rf"([+-]?{_CURRENCY}\s*{_THOUSANDS}|{_THOUSANDS}\s*{_CURRENCY})",
-        rf"[,\s]|{_CURRENCY}",
+        _priced(_THOUSANDS),
+        rf"[,\s{_SPACES}]|{_CURRENCY}",
         ".",
         "currency signs",
     ),
@@ -94,10 +105,17 @@ WITH_COMMA = (
     Notation("comma", _COMMA, "", ",", "decimal commas"),
     Notation(
         "comma-thousands",
-        rf"({_grouped(_DOT + _SPACES, ',')}|{_COMMA})",
+        _COMMA_THOUSANDS,
         rf"[.{_SPACES}]",
         ",",
         "decimal commas and thousands separators",
+    ),
+    Notation(
+        "comma-currency",
+        _priced(_COMMA_THOUSANDS),
+        rf"[.\s{_SPACES}]|{_CURRENCY}",
+        ",",
+        "decimal commas and currency signs",
     ),
     DEFAULT,
 )
@@ -140,12 +158,12 @@ def decimal_mark(columns: "Sequence[pa.Array[Any]]", usual: str | None = None) -
     ('.', ',', ',')
     """
     point, comma = (
-        [found for column in columns if (found := notation_of(column, mark)) is not None]
-        for mark in ".,"
+        [column for column in columns if notation_of(column, mark) is not None] for mark in ".,"
     )
     if len(comma) != len(point):
         return "," if len(comma) > len(point) else "."
-    return usual or ("." if all(found is DEFAULT for found in point) else ",")
+    grouped = (pc.any(pc.match_substring_regex(column, _GROUPS)).as_py() for column in point)
+    return usual or ("," if any(grouped) else ".")
 
 
 def usual_notation(values: "pa.Array[Any]", decimal: str = ".") -> Notation | None:

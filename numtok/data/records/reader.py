@@ -68,7 +68,7 @@ class Records:
     decimal
         Decimal mark of the file.
     may_have_commas
-        True if the decimal mark may be a comma: in CSV files separated by semicolons.
+        True if the decimal mark may be a comma: in CSV files that are not separated by commas.
     notes
         Notes on how the file was read.
     line
@@ -194,7 +194,7 @@ def _of_csv(path: str, data: bytes, skip: bool | None) -> Records:
         path=path,
         table=rows.table,
         decimal=rows.form.decimal,
-        may_have_commas=rows.form.separator == ";",
+        may_have_commas=rows.form.separator != ",",
         notes=() if rows.form.note is None else (rows.form.note,),
         line=rows.line,
         skipped=skipped,

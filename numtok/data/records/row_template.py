@@ -23,7 +23,14 @@ FORMAT = 1  # of template.json
 
 #: Names of the notations in :mod:`numtok.data.records.notation`.
 NotationName = Literal[
-    "default", "thousands", "currency", "spaces", "integers", "comma", "comma-thousands"
+    "default",
+    "thousands",
+    "currency",
+    "spaces",
+    "integers",
+    "comma",
+    "comma-thousands",
+    "comma-currency",
 ]
 
 

@@ -19,11 +19,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from numtok.data.records.columns import ColumnKind
+from numtok.data.records.columns import ColumnKind, index_reason
 from numtok.data.records.notation import DEFAULT, NOTATIONS, Notation, usual_notation
 from numtok.data.records.reader import REASONS, Records, SkippedRows
 from numtok.data.records.row_template import NotationName, RowTemplate
 from numtok.errors import DataError, UsageError, unknown
+from numtok.names import drop_option
 
 _LARGEST = 1e150  # its square, and so every variance, fits into a float64
 _INFERRED: Mapping[str, NotationName] = {}
@@ -101,7 +102,7 @@ def template_of(
         Fields to predict.
     fields, text_field
         Fields of the text, or the only one. By default all fields but the targets, fields with the
-        same value in every row, and fields named ``split``.
+        same value in every row, indexes that pandas wrote, and fields named ``split``.
     drop
         Fields to leave out.
 
@@ -115,8 +116,12 @@ def template_of(
     left_out = {*targets, *drop, "split"}
     given = fields if text_field is None else [text_field]
     chosen = list(given) or [
-        name for name, column in records.columns.items() if name not in left_out and column.varies
+        name
+        for position, (name, column) in enumerate(records.columns.items())
+        if name not in left_out and column.varies and index_reason(name, position) is None
     ]
+    if not len(records):
+        raise DataError(f"{records.path} has no rows. Pass a file with at least one record")
     if not chosen:
         raise DataError(
             f"{records.path}: no field is left besides the target. A row needs at least one to "
@@ -196,7 +201,8 @@ def check_targets(
     usable = usable_targets(records, targets, notations)
     if usable.skipped.count == len(records) > 0:
         raise DataError(
-            f"{usable.skipped.reasons[0]}, like every row. Choose another field: --target"
+            f"{usable.skipped.reasons[0]}, like every row. Numbers may have a currency sign, but "
+            "no other unit. Correct them, or choose another field: --target"
         )
     for name in targets:
         literals = target_literals(records, name, notations.get(name))
@@ -210,21 +216,24 @@ def check_targets(
 
 
 def proposals(columns: Sequence[ColumnKind], template: RowTemplate) -> list[str]:
-    """Return notes on fields of the text that look like ids of rows, or that would be rounded."""
+    """Return notes on fields of the text that look like ids of rows, or that would be rounded, and
+    on columns that pandas wrote as an index."""
     notes = []
-    for column in columns:
+    for position, column in enumerate(columns):
         if column.name not in template.fields:
+            if column.varies and (reason := index_reason(column.name, position)):
+                notes.append(f"{reason}, so it is left out")
             continue
         rounded = "integers beyond 2^53, which are rounded" if column.rounded else ""
         if column.kind == "id" or column.numbered:
             more = f" and {rounded}" if rounded else ""
             notes.append(
                 f"{column.name!r} has a different value in almost every row{more}. If it only "
-                f"names rows, leave it out: --drop {column.name}"
+                f"names rows, leave it out: {drop_option(column.name)}"
             )
         elif rounded:
             notes.append(
-                f"{column.name!r} has {rounded}. If they are names, leave it out: --drop "
-                f"{column.name}"
+                f"{column.name!r} has {rounded}. If they are names, leave it out: "
+                f"{drop_option(column.name)}"
             )
     return notes

@@ -24,6 +24,7 @@ from numtok.data.tables.table import (
 )
 from numtok.errors import DataError
 from numtok.files import Sink
+from numtok.names import drop_option
 
 #: Names of columns with the split of each row; several columns are folds.
 SPLIT_COLUMN = re.compile(r"split(_[0-9]+)?")
@@ -59,7 +60,7 @@ class TableColumns:
     dates
         Column, part and format of the date, for features that are parts of dates.
     decimal
-        Decimal mark, if the columns are those of a CSV file with semicolons.
+        Decimal mark, if the columns are those of a CSV file that is not separated by commas.
     """
 
     where: str
@@ -96,15 +97,14 @@ def feature_column(
     """
     column = plain_strings(column)
     kind = column.type
-    drop = f", or drop the column: --drop {name}" if may_drop else ""
+    drop = f", or drop the column: {drop_option(name)}" if may_drop else ""
     if pa.types.is_boolean(kind):
         return pc.if_else(column, "true", "false").combine_chunks(), None
     if pa.types.is_string(kind):
         return column.combine_chunks(), _nearly_numbers(name, column) or _nearly_ids(name, column)
     if not _is_number(kind):
-        actual = "has text that is not UTF-8" if pa.types.is_binary(kind) else f"is {kind}"
         raise DataError(
-            f"{where}: column {name!r} must be {_FEATURES} (it {actual}). Convert it{drop}"
+            f"{where}: column {name!r} must be {_FEATURES} (it {_actual(kind)}). Convert it{drop}"
         )
     values = column.cast(pa.float64(), safe=False).combine_chunks()
     values = pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
@@ -141,8 +141,8 @@ def target_column(
         column = pc.utf8_trim_whitespace(column).cast(pa.float64())
     elif not _is_number(column.type) and not pa.types.is_null(column.type):
         raise DataError(
-            f"{where}: target {name!r} must be numeric (got {column.type}). Choose another column: "
-            "--target"
+            f"{where}: target {name!r} must be numeric (it {_actual(column.type)}). Choose another "
+            "column: --target"
         )
     values = column.cast(pa.float64(), safe=False).combine_chunks()
     if (row := _first(pc.invert(pc.is_finite(values).fill_null(False)))) is not None:
@@ -183,7 +183,7 @@ def split_column(where: str, name: str, column: "pa.ChunkedArray[Any]") -> "pa.A
     if not pa.types.is_string(column.type):
         raise DataError(
             f"{where}: split column {name!r} must have names such as train and test (got "
-            f"{column.type}). Correct it, or drop the column: --drop {name}"
+            f"{column.type}). Correct it, or drop the column: {drop_option(name)}"
         )
     splits = column.combine_chunks()
     for split in pc.unique(splits.drop_null()).to_pylist():
@@ -283,6 +283,11 @@ def _is_number(kind: pa.DataType) -> bool:
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
 
+def _actual(kind: pa.DataType) -> str:
+    """Return what is wrong with a column of this type, in words."""
+    return "has text that is not UTF-8" if pa.types.is_binary(kind) else f"is {kind}"
+
+
 def _is_large(column: "pa.ChunkedArray[Any]") -> bool:
     """Return whether a column has integers that float64 rounds."""
     if not pa.types.is_integer(column.type) or column.null_count == len(column):
@@ -304,7 +309,7 @@ def _nearly_ids(name: str, column: "pa.ChunkedArray[Any]") -> str | None:
         return None
     return (
         f"{name!r} is a category with {different:,} values in {len(column):,} rows. If it "
-        f"identifies rows, drop it: --drop {name}"
+        f"identifies rows, drop it: {drop_option(name)}"
     )
 
 

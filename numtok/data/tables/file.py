@@ -20,10 +20,11 @@ from numtok.data.records.notation import decimal_mark
 from numtok.errors import DataError, UsageError, file_not_found
 
 FORMATS = (".csv", ".parquet")
+SEPARATORS = (",", ";", "\t")  # of fields, in the order in which the header is searched
 #: Arrow's message for a row of another length. It counts the header as the first row.
 _LENGTH = re.compile("Row #([0-9]+): Expected ([0-9]+) columns, got ([0-9]+)")
 _BREAK = re.compile(rb"\r\n|\n|\r")
-_HEADER = re.compile(rb"(?:\xef\xbb\xbf)?\s*([^\r\n]*)")
+_HEADER = re.compile(rb"(?:\xef\xbb\xbf)?[^\S\t]*([^\r\n]*)")
 _MARKS = re.compile(rb'"|\n|\r(?!\n)')  # quotes, line feeds, and carriage returns before others
 _MOST = (1 << 31) - 2  # bytes: Arrow infers types from one block, whose size is an int32
 _CORRECT = "Correct it: cells with separators, quotes or line breaks must be in quotes"
@@ -64,28 +65,31 @@ class CsvForm(NamedTuple):
         if self.separator == ",":
             return None
         mark = "comma" if self.decimal == "," else "point"
-        return f"fields are separated by {self.separator!r}, numbers have a decimal {mark}"
+        separators = "tabs" if self.separator == "\t" else repr(self.separator)
+        return f"fields are separated by {separators}, numbers have a decimal {mark}"
 
 
 def csv_form(data: bytes, decimal: str | None = None) -> CsvForm:
     """Detect the field separator and the decimal mark of a CSV file.
 
-    The separator is ``;`` if the header contains it and no comma. If so, the columns that
-    Arrow cannot read as numbers determine the decimal mark
+    The separator is the first of comma, ``;`` and tab that the header contains. If it is not a
+    comma, the columns that Arrow cannot read as numbers determine the decimal mark
     (:func:`~numtok.data.records.notation.decimal_mark`).
 
     decimal
-        Decimal mark of the training data, if it was a CSV file with semicolons. Ambiguous files
-        have the same mark, and a single column may have decimal commas.
+        Decimal mark of the training data, if it was a CSV file with another separator than commas.
+        Ambiguous files have the same mark, and a single column may have decimal commas.
     """
     header = _first_line(data)
-    if b"," in header or (b";" not in header and decimal is None):
+    default = "," if decimal is None else ";"
+    separator = next((each for each in SEPARATORS if each.encode() in header), default)
+    if separator == ",":
         return CsvForm()
-    if not _is_utf8(data):  # whose short rows could not be skipped
+    if _undecodable_line(data) is not None:  # whose short rows could not be skipped
         data = data.decode(errors="replace").encode()
-    table = read_csv(data, _options(), CsvForm(";"), skip=True)
+    table = read_csv(data, _options(), CsvForm(separator), skip=True)
     strings = [column for column in table.columns if pa.types.is_string(column.type)]
-    return CsvForm(";", decimal_mark(strings, decimal))
+    return CsvForm(separator, decimal_mark(strings, decimal))
 
 
 def parsed(
@@ -232,15 +236,20 @@ def _naming(path: str, data: bytes = b"", skip: bool | None = None) -> Iterator[
             number, expected, actual = map(int, length.groups())
             line = _row_lines(data, csv_form(data))[number - 1]
             problem = _wrong_length(actual, expected)
-            if skip and not _is_utf8(data):
+            if skip and _undecodable_line(data) is not None:
                 why = "Rows of a file that is not UTF-8 cannot be skipped. Save it as UTF-8"
                 raise DataError(f"{path}:{line}: {problem}. {why}") from error
             more = SKIP_ROWS if skip is False else ""
             raise DataError(f"{path}:{line}: {problem}. {_CORRECT}{more}") from error
+        if (line := _undecodable_line(data)) is not None:
+            raise DataError(
+                f"{path}:{line}: not UTF-8. Save the file as UTF-8, for example: iconv -f "
+                "WINDOWS-1252 -t UTF-8"
+            ) from error
         raise DataError(
-            f"{path}: cannot be read as CSV (a header, and fields separated by commas or "
-            f"semicolons): {why}. Correct the row; cells with separators, quotes or line breaks "
-            "must be in quotes"
+            f"{path}: cannot be read as CSV (a header, and fields separated by commas, semicolons "
+            f"or tabs): {why}. Correct the row; cells with separators, quotes or line breaks must "
+            "be in quotes"
         ) from error
 
 
@@ -277,7 +286,7 @@ def _row_lines(data: bytes, form: CsvForm) -> list[int]:
 
 def _width(data: bytes) -> int:
     """Return an upper bound on the number of columns, from the first line of a CSV."""
-    return max(map(_first_line(data).count, (b",", b";"))) + 1
+    return max(_first_line(data).count(each.encode()) for each in SEPARATORS) + 1
 
 
 def _first_line(data: bytes) -> bytes:
@@ -325,7 +334,7 @@ def read_csv(
     rows = [] if skipped is None else skipped
     options.decimal_point = form.decimal
     # Arrow prints a traceback if it cannot decode the row that it passes to the handler.
-    is_skipping = skip and _is_utf8(data)
+    is_skipping = skip and _undecodable_line(data) is None
     return pyarrow.csv.read_csv(
         pa.BufferReader(data),
         # One block, because types are inferred from the first. Threads would not speed that up, and
@@ -340,11 +349,13 @@ def read_csv(
     )
 
 
-def _is_utf8(data: bytes) -> bool:
+def _undecodable_line(data: bytes) -> int | None:
+    """Return the first line that is not UTF-8, or None."""
     try:
-        return data.isascii() or bool(data.decode())
-    except UnicodeDecodeError:
-        return False
+        _ = data.isascii() or data.decode()
+    except UnicodeDecodeError as error:
+        return len(_BREAK.findall(data, 0, error.start)) + 1
+    return None
 
 
 def check_names(path: str, names: Sequence[str]) -> None:

@@ -43,7 +43,7 @@ class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     date_format
         Format of the date, if it was read from a string.
     decimal
-        For numbers of a CSV file with semicolons: the decimal mark of the file.
+        For numbers of a CSV file that is not separated by commas: the decimal mark of the file.
     """
 
     name: str

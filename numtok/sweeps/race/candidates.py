@@ -31,7 +31,7 @@ from numtok.models.heads.base import (
 from numtok.models.objectives.base import OBJECTIVES
 from numtok.names import counted
 from numtok.registry import name_in, spec_of
-from numtok.stages.profile import Profile, SchemeProfile
+from numtok.stages.profile import Profile, SchemeProfile, numbers_of
 from numtok.sweeps.race.plan import Unit
 from numtok.sweeps.race.words import FieldSummary
 from numtok.training.trained_table import table_head
@@ -150,11 +150,14 @@ def _lost(scheme: SchemeProfile, profile: Profile) -> Iterator[str]:
     fields = {field.name: field for field in profile.fields}
     for loss in sorted(scheme.fields, key=lambda loss: -loss.clipped):
         if (share := loss.clipped / fields[loss.field].numbers) > CLIPPED:
-            yield f"{percent(share)} of {loss.field} is out of range"
+            yield f"{percent(share)} of the {numbers_of(loss.field)} are out of range"
     for loss in sorted(scheme.fields, key=lambda loss: -(loss.error_of_spread or 0.0)):
         if (error := loss.error_of_spread or 0.0) > LOST:
             size = "at least" if error >= 1 else f"{part(error)} of"
-            yield f"the rounding error is {size} the standard deviation of {loss.field}"
+            yield (
+                f"the rounding error is {size} the standard deviation of the "
+                f"{numbers_of(loss.field)}"
+            )
     if profile.numbers < scheme.vocabulary:
         yield (
             f"{scheme.vocabulary:,} tokens for {counted(profile.numbers, 'number')}; most would "

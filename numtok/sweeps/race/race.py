@@ -74,8 +74,9 @@ class RaceResult(msgspec.Struct, frozen=True, kw_only=True):
     close_calls
         A sentence for each round that eliminated a candidate by a difference within noise.
     commands
-        Commands that repeat the race, that predict with the model and, unless the model is better,
-        that predict with the best baseline.
+        Commands that repeat the race, that predict with the model and, unless the model is clearly
+        better, that predict with the best baseline. If the baseline has less error, its command
+        comes before the model's.
     failed
         Reasons why a candidate, or one of its seeds, has no results, keyed by label.
     """
@@ -249,18 +250,21 @@ def _introduced(config: Config, parallel: Parallelism, entered: Entered) -> Race
 
 
 def _commands(config: Config, entered: Entered, model: str, board: Leaderboard) -> list[str]:
-    """Return the commands of the result; that of the baseline only if no model is better."""
+    """Return the commands of the result; that of the baseline only if no model is clearly better,
+    and before that of the model if the baseline has less error."""
     again = ["numtok", "race", *command_line(config, changed=True)]
     query = ["--text", "... [?] ..."]
     if entered.kind != "rows of text":  # each row has one target
         query = [f"NEW{_ending(config)}", "--interval", str(INTERVAL_LEVEL)]
-    commands = [shlex.join(again), shlex.join(["numtok", "predict", model, *query])]
-    low = board.place(board.winner).over_baseline.low
-    if low is None or low <= 0:
+    predicts = [shlex.join(["numtok", "predict", model, *query])]
+    skill = board.place(board.winner).over_baseline
+    if skill.low is None or skill.low <= 0:
         tables = [entered.tables[name] for name in ("", COLUMNS) if name in entered.tables]
         rows = [] if entered.records is None else [entered.records]
-        commands += command_for(board.baseline, [*tables, *rows], *query)
-    return commands
+        baseline = command_for(board.baseline, [*tables, *rows], *query)
+        is_better = skill.value is None or skill.value < 0
+        predicts = [*baseline, *predicts] if is_better else [*predicts, *baseline]
+    return [shlex.join(again), *predicts]
 
 
 def _ending(config: Config) -> str:

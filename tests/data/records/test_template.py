@@ -103,6 +103,23 @@ def test_targets_are_read_in_the_notation_of_a_template(tmp_path: Path) -> None:
     assert texts.to_pylist() == ["x: a\ny: 1500", "x: b\ny: 2750"]
 
 
+def test_an_index_that_pandas_wrote_is_left_out_unless_it_is_chosen(tmp_path: Path) -> None:
+    rows = "".join(f"{k},{k % 3},{k % 2},{k}\n" for k in range(9))
+    records = records_of(tmp_path, ",Unnamed: 0,x,y\n" + rows)
+    template = template_of(records, ["y"])
+    assert template.fields == ["Unnamed: 0", "x"]
+    assert "column 1 has no name" in proposals(list(records.columns.values()), template)[0]
+    records = records_of(tmp_path, "__index_level_0__,x,y\n0,a,1\n1,b,2\n")
+    assert template_of(records, ["y"]).fields == ["x"]
+    chosen = ["__index_level_0__"]
+    assert template_of(records, ["y"], fields=chosen).fields == chosen
+
+
+def test_a_file_without_rows_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="has no rows"):
+        template_of(records_of(tmp_path, "x,y\n"), ["y"])
+
+
 def test_fields_without_information_are_left_out(tmp_path: Path) -> None:
     records = records_of(
         tmp_path,

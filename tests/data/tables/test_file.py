@@ -21,6 +21,10 @@ def test_the_header_decides_the_separator_and_the_columns_the_decimal_mark() -> 
         ("a,b;c\n1,2\n", CsvForm(), {"a": [1], "b;c": [2]}),
         ("\na;b\n0,5;2\n", CsvForm(";", ","), {"a": [0.5], "b": [2]}),
         ('"a;b"\n1\n', CsvForm(";", "."), {"a;b": [1]}),
+        ("a;b\n$5;1.500\n€7;2.250\n", CsvForm(";", "."), {"a": ["$5", "€7"], "b": [1.5, 2.25]}),
+        ("a;b\n5 €;1\n7,50 €;2\n", CsvForm(";", ","), {"a": ["5 €", "7,50 €"], "b": [1, 2]}),
+        ("a\tb\n0.25\tx, y\n", CsvForm("\t", "."), {"a": [0.25], "b": ["x, y"]}),
+        ("\ta\n0\t0,5\n", CsvForm("\t", ","), {"": [0], "a": [0.5]}),
     ):
         marked = MARK + text.replace("\n", "\r\n").encode()
         for data in (text.encode(), marked, text.replace("\n", "\r").encode()):
@@ -28,7 +32,13 @@ def test_the_header_decides_the_separator_and_the_columns_the_decimal_mark() -> 
                 assert csv_form(data) == form
                 assert parsed("a.csv", data).to_pydict() == columns
     assert CsvForm().note is None
-    assert "';'" in str(CsvForm(";", ",").note)
+    assert "';'" in str(CsvForm(";", ",").note) and "by tabs" in str(CsvForm("\t").note)
+
+
+def test_text_in_another_encoding_is_named_with_its_line() -> None:
+    data = "a,b\n1,x\n2,Köln\n".encode("cp1252")
+    with pytest.raises(DataError, match=r"a\.csv:3: not UTF-8"):
+        csv_strings("a.csv", data, skip=True)
 
 
 def test_utf_16_is_named() -> None:

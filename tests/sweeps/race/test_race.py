@@ -163,10 +163,10 @@ def test_a_table_races_with_boosted_trees_beside(table: tuple[Path, RaceResult])
     trees = {"boosted", "tuned boosting", "tabular"}
     assert baselines - {"tabicl"} == {"mean", "median", "linear", *trees}
     assert board.baseline in trees  # y contains a product, which linear regression cannot learn
-    again, predicts, baseline = result.commands
+    again, baseline, predicts = result.commands  # it beats the tiny models
     assert predicts == f"numtok predict {result.model} NEW.csv --interval 0.9"
     assert "--minutes 1 " in again
-    assert f"--baseline {shlex.quote(board.baseline)} " in baseline  # it beats the tiny models
+    assert f"--baseline {shlex.quote(board.baseline)} " in baseline
     assert result.planned is not None and {each.unit for each in result.planned.candidates} == {
         "epochs"
     }
@@ -241,8 +241,8 @@ def test_columns_and_texts_race_on_the_same_rows(tmp_path: Path) -> None:
     assert board is not None and board.numbers == result.rows[2]
     assert len({entry.skill.n for entry in board.places}) == 1
     assert {"boosted", "linear", "mean"} <= {one.label for one in board.places if not one.is_model}
-    assert result.commands[1].endswith(" NEW.csv --interval 0.9")
-    words = shlex.split(result.commands[2])  # baselines that read the note win
+    assert result.commands[2].endswith(" NEW.csv --interval 0.9")
+    words = shlex.split(result.commands[1])  # baselines that read the note win
     assert words[:4] == ["numtok", "predict", "--baseline", board.baseline]
     assert words[5:] == ["NEW.csv", "--interval", "0.9"]
     config = PredictConfig(words[4], str(path), baseline=words[3], interval=0.9)

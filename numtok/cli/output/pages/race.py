@@ -49,7 +49,7 @@ def race_page(result: RaceResult, resolve: Resolve) -> Page:
         )
     assert result.planned is not None
     raced = counted(len(result.planned.candidates), "candidate")
-    again, predicts, *baseline = result.commands
+    again, predicts, *other = result.commands
     colours = _colours(result, board)
     return Page(
         kicker="numtok race",
@@ -62,7 +62,7 @@ def race_page(result: RaceResult, resolve: Resolve) -> Page:
         sections=[*_raced(result, board, colours, resolve), *_before(result)],
         facts=[
             ("model", str(result.model)),
-            *(("with the best baseline", command) for command in baseline),
+            *(("or to predict", command) for command in other),
             ("again", again),
             ("plan", str(result.plan)),
             *((one.label, ", ".join(one.reports)) for one in board.places if one.is_model),

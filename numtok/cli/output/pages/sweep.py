@@ -31,7 +31,7 @@ def sweep_page(result: Result, file: str, resolve: Resolve) -> Page:
         notes=[
             *dict.fromkeys(note for one in result.tables for note in one.comparison.notes),
             *(f"{label or 'The data'} failed: {problem}" for label, problem in result.failed),
-            *([f"{result.left} runs of other parts are missing."] if result.left else []),
+            *([f"Other parts lack {counted(result.left, 'run')}."] if result.left else []),
         ],
         made_by=f"numtok sweep {file} --html FILE",
         legend=list(legends.pop()) if len(legends) == 1 else (),
