@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from math import isnan
 from typing import Any
 
 from numtok.cli.output.score import print_scores
@@ -10,12 +11,14 @@ from numtok.evaluation.answer_scores.answer_files import Answers, clusters_of
 from numtok.evaluation.answer_scores.scores import Scoring
 from numtok.library.arguments import as_arguments, check_type, settings_of, typed
 from numtok.library.view import Shown
+from numtok.names import counted
 from numtok.numerals.answers.read import POLICY, read_answers
 from numtok.numerals.answers.rules import AnswerRule
 from numtok.numerals.literals import exact_value
 from numtok.numerals.policy import NumeralPolicy
 from numtok.settings.score import Config
 
+Answer = str | float | Decimal | None
 _OF_FILES = {"files", "truth", "answer_field", "truth_field", "id_field", "cluster_field"}
 _OF_FILES |= {"out", "benchmark", "answers", "split"}
 
@@ -57,7 +60,7 @@ def read_answer(
 
 @as_arguments(Config)
 def score_answers(
-    answers: Sequence[str | None] | Mapping[str, Sequence[str | None]],
+    answers: Sequence[Answer] | Mapping[str, Sequence[Answer]],
     truth: Sequence[str | float | Decimal],
     *,
     clusters: Sequence[Any] | None = None,
@@ -67,9 +70,9 @@ def score_answers(
 
     Parameters
     ----------
-    answers : sequence of str or None, or dict of such sequences keyed by model
-        Answers to n questions. With several models, each further model is compared with the first
-        one.
+    answers : sequence of str, number or None, or dict of such sequences keyed by model
+        Answers to n questions; None and NaN are missing. With several models, each further model
+        is compared with the first one.
     truth : sequence of str, int, float or Decimal
         True value of each question.
     clusters : sequence, optional
@@ -95,14 +98,14 @@ def score_answers(
     for name, texts in models.items():
         if len(texts) != len(truth):
             raise DataError(
-                f"{name} has {len(texts):,} answers to {len(truth):,} true values. Pass one answer "
-                "per true value; None if it is missing"
+                f"{name} has {counted(len(texts), 'answer')} to "
+                f"{counted(len(truth), 'true value')}. Pass one answer per true value; None if it "
+                "is missing"
             )
-        for text in texts:
-            check_type("an answer", text, str | None)
     if clusters is not None and len(clusters) != len(truth):
         raise DataError(
-            f"clusters has {len(clusters):,} elements for {len(truth):,} true values. Pass one each"
+            f"clusters has {counted(len(clusters), 'element')} for "
+            f"{counted(len(truth), 'true value')}. Pass one each"
         )
     if not len(truth) or not models:
         raise DataError("answers are empty. Pass at least one")
@@ -114,11 +117,22 @@ def score_answers(
             ids=ids,
             truths=[_text(value, scoring.comma) for value in truth],
             locations=[f"truth[{index}]" for index in range(len(truth))],
-            answers=models,
+            answers={
+                name: [_answer(text, scoring.comma) for text in texts]
+                for name, texts in models.items()
+            },
             clusters=clusters_of(ids, own),
         )
     )
     return Shown.of(scoring.score(scored, numbers), print_scores)
+
+
+def _answer(value: Answer, comma: bool) -> str | None:
+    if not isinstance(value, Decimal):
+        check_type("an answer", value, str | float | None)
+    if value is None or isinstance(value, str):
+        return value
+    return None if isnan(value) else _text(value, comma)
 
 
 def _text(value: str | float | Decimal, comma: bool) -> str:

@@ -38,8 +38,9 @@ class TextInput(NamedTuple):
         least = {"ensure_min_samples": 2 if reset else 1}
         checks: dict[str, Any] = {"input_name": "X", "estimator": estimator} | least
         if is_frame(X):
-            validate_data(estimator, X, y, reset=reset, skip_check_array=True)
             given = cls(frame_table(X, "X"), bare=False)
+            named = X if hasattr(X, "__arrow_c_stream__") else given.table
+            validate_data(estimator, named, y, reset=reset, skip_check_array=True)
             check_array(np.empty(given.table.shape, np.bool_), **checks)
             return given
         array = check_array(

@@ -72,14 +72,22 @@ def test_answers_in_memory_are_scored(says: Says) -> None:
         numtok.score_answers(["1", "2", "3"], truth)
     with says.raises(DataError, "truth[1]", "'nan'"):
         numtok.score_answers(["1", "2"], [1, float("nan")])
-    with says.raises(DataError, "clusters has 1 elements"):
+    with says.raises(DataError, "clusters has 1 element "):
         numtok.score_answers(["1", "2"], [1, 2], clusters=[1])
     with says.raises(DataError, "answers are empty"):
         numtok.score_answers([], [])
-    with says.raises(UsageError, "an answer must be a string or None", "3"):
-        numtok.score_answers([3], [3])
+    with says.raises(UsageError, "an answer must be a string or a number or None", "True"):
+        numtok.score_answers([True], [3])
     with says.raises(UsageError, "truth_field", "numtok.score"):
         numtok.score_answers(["3"], [3], truth_field="y")
+
+
+def test_answers_may_be_numbers_as_in_files() -> None:
+    answers = [5, 4.5, Decimal("0.10"), np.float64(2), np.int64(3), None, float("nan")]
+    shown = numtok.score_answers(answers, [5, 4.5, 0.1, 2, 3, 1, 1], rules="last-number")
+    assert shown.result.models[0].rules[0].metrics["exact-match"].value == pytest.approx(5 / 7)
+    comma = numtok.score_answers([1.234], [1.234], rules="strict", numbers="decimal=comma")
+    assert comma.result.models[0].rules[0].metrics["exact-match"].value == 1
 
 
 def test_the_earlier_name_of_the_benchmark_works(tmp_path: Path) -> None:

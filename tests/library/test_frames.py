@@ -32,7 +32,9 @@ SMALL: dict[str, Any] = {"preset": "nano,layers=1,width=32", "steps": 5}
 
 def frames() -> dict[str, Any]:
     polars = pl.from_pandas(FRAME)
-    return {"pandas": FRAME, "polars": polars, "arrow": pa.table(polars)}
+    data_set = pytest.importorskip("datasets").Dataset.from_pandas(FRAME, preserve_index=False)
+    shuffled = data_set.select([*range(1, ROWS), 0]).select([ROWS - 1, *range(ROWS - 1)])
+    return {"pandas": FRAME, "polars": polars, "arrow": pa.table(polars), "datasets": shuffled}
 
 
 def hidden(store: Path) -> list[str]:

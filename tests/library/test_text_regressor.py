@@ -196,10 +196,13 @@ def test_rows_of_all_kinds_of_frames_are_the_same_texts() -> None:
         "categories": FRAME.astype({"wood": "category"}),
         "polars": pl.from_pandas(FRAME),
         "arrow": pa.Table.from_pandas(FRAME),
+        "datasets": pytest.importorskip("datasets").Dataset.from_pandas(FRAME),
     }
     for name, frame in frames.items():
         with case(name):
             np.testing.assert_array_equal(model.predict(frame), model.predict(FRAME))
+            again = tiny(steps=3).fit(frame, AREAS)
+            np.testing.assert_array_equal(again.predict(FRAME), model.predict(FRAME))
 
 
 def test_a_prediction_does_not_depend_on_other_rows() -> None:

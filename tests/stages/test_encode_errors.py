@@ -470,7 +470,7 @@ def test_an_input_that_is_none(numtok: Shell, says: Says) -> None:
         ("none", 2, "none: ", "no artifact 'none' in artifacts", "numtok ls"),
         ("no/folder", 2, "no/folder: ", "no manifest.json", "numtok ls"),
         ("good-p1000", 2, "good-p1000: ", "is encoded data", "expected unencoded data"),
-        ("a.csv", 2, "a.csv is a table", "`numtok table`", ".jsonl"),
+        ("a.csv", 2, "a.csv is a table", "--target", ".jsonl"),
         ("a.xml", 2, "a.xml: ", ".jsonl or .ndjson", ".parquet"),
         ("folder", 2, "folder: ", "no file", ".jsonl or .ndjson", ".parquet"),
         ("Test=good.jsonl", 2, "'Test=good.jsonl'", "'Test' cannot", "lower-case"),

@@ -179,6 +179,11 @@ def test_rows_that_cannot_be_scored_are_one_line(numtok: Shell, says: Says) -> N
             says.refused(numtok("score", path, *options), 3, *parts)
 
 
+def test_answers_in_a_table_are_to_be_converted(numtok: Shell, says: Says) -> None:
+    Path("a.csv").write_text("id,answer,truth\n1,5,5\n")
+    says.refused(numtok("score", "a.csv"), 2, "a.csv is CSV", "JSON Lines")
+
+
 def test_two_files_must_agree_on_the_true_values(numtok: Shell, says: Says) -> None:
     written("a.jsonl", {"id": 1, "answer": "1", "truth": 1})
     written("b.jsonl", {"id": 1, "answer": "1", "truth": 2})

@@ -20,6 +20,8 @@ from numtok.data.reading.streams import STDIN, is_stdin, lines, opened
 from numtok.data.reading.validation_reasons import reworded, validation_reason
 from numtok.errors import DataError, StoreError, UsageError, file_not_found
 
+_TABLES = {"csv": "CSV", "parquet": "Parquet"}  # formats that users pass by mistake
+
 
 class KeyTwice(ValueError):
     """Raised if a JSON object contains a duplicate key."""
@@ -172,7 +174,12 @@ def _unpacked(path: str, shown: str) -> Iterator[io.BufferedReader]:
         raise UsageError(f"{path} is a folder. Name a JSONL file, or - for standard input")
     try:
         with opened(path) as raw:
-            packing = format_of(raw.peek(FIRST_BYTES), "jsonl")
+            packing = format_of(raw.peek(FIRST_BYTES), Path(path).suffix[1:])
+            if table := _TABLES.get(packing):
+                raise UsageError(
+                    f"{shown} is {table}; it must be JSON Lines. Convert it, for example with "
+                    "pandas: frame.to_json('rows.jsonl', orient='records', lines=True)"
+                )
             if packing in ("gzip", "zstd"):
                 unpacked: Any = pa.CompressedInputStream(pa.PythonFile(raw, "r"), packing)
                 yield io.BufferedReader(unpacked)

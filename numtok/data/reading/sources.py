@@ -176,8 +176,8 @@ def _check_format(path: Kept) -> Kept:
     if _format_of(path) is None:
         if path.name.endswith(_TABLES):
             raise UsageError(
-                f"{path} is a table. To predict one column from others, use `numtok table`; for "
-                'text, write each row as a line {"text": "..."} of a .jsonl file'
+                f"{path} is a table. Name a column of numbers to predict with --target; for text "
+                'without a target, write each row as a line {"text": "..."} of a .jsonl file'
             )
         raise UsageError(
             f"{path}: unknown format; the name must end in {_READ}. "

@@ -11,6 +11,7 @@ Numbers are written in the default notation, with the digits of the file. The no
 are stored in the template, so the text of a row never depends on the other rows of a new file.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -27,6 +28,7 @@ from numtok.errors import DataError, UsageError, unknown
 from numtok.names import drop_option
 
 _LARGEST = 1e150  # its square, and so every variance, fits into a float64
+_WITH_UNIT = re.compile(r"\s*[+-]?[0-9][0-9.,]*\s*(%|[A-Za-z]+\.?)\s*$")  # 5%, 5 kg
 _INFERRED: Mapping[str, NotationName] = {}
 
 
@@ -187,6 +189,8 @@ def usable_targets(
         name = targets[int(usable[row].argmin())]
         value = records.column(name)[row].as_py()
         actual = "it is missing" if value is None else f"got {value[:40]!r}"
+        if value is not None and _WITH_UNIT.match(value):
+            actual += ", which has a unit"
         reasons.append(f"{records.where(row)}: target {name!r} must be a number ({actual})")
     return UsableTargets(pa.array(kept), SkippedRows(len(skipped), reasons))
 
@@ -201,8 +205,8 @@ def check_targets(
     usable = usable_targets(records, targets, notations)
     if usable.skipped.count == len(records) > 0:
         raise DataError(
-            f"{usable.skipped.reasons[0]}, like every row. Numbers may have a currency sign, but "
-            "no other unit. Correct them, or choose another field: --target"
+            f"{usable.skipped.reasons[0]}, like every row. Correct them, or choose another field: "
+            "--target"
         )
     for name in targets:
         literals = target_literals(records, name, notations.get(name))

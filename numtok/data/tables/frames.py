@@ -1,4 +1,4 @@
-"""Data frames of other libraries (pandas, polars, pyarrow, ...) as Arrow tables and as files."""
+"""Data frames of other libraries (pandas, polars, datasets, ...) as Arrow tables and as files."""
 
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,16 @@ from numtok.files import Sink
 
 
 def is_frame(value: Any) -> bool:
-    """Return whether a value is a data frame: columns with names, in Arrow's exchange format."""
-    return hasattr(value, "__arrow_c_stream__") and (
-        hasattr(value, "columns") or hasattr(value, "schema")
+    """Return whether a value is a data frame: columns with names, in Arrow's exchange format, or a
+    data set of the library ``datasets``."""
+    return _is_dataset(value) or (
+        hasattr(value, "__arrow_c_stream__")
+        and (hasattr(value, "columns") or hasattr(value, "schema"))
     )
+
+
+def _is_dataset(value: Any) -> bool:
+    return all(hasattr(value, name) for name in ("with_format", "column_names", "shape"))
 
 
 def frame_table(frame: Any, name: str) -> pa.Table:
@@ -24,7 +30,7 @@ def frame_table(frame: Any, name: str) -> pa.Table:
     if two columns have the same name, or if values or categories have no text, such as intervals.
     """
     try:
-        table = pa.table(frame)
+        table = frame.with_format("arrow")[:] if _is_dataset(frame) else pa.table(frame)
     except (pa.ArrowException, TypeError, ValueError) as error:  # TypeError: sparse columns
         raise DataError(f"{name} cannot be read: {'; '.join(map(str, error.args))}") from None
     if hasattr(frame, "shape"):
@@ -41,7 +47,9 @@ def frame_table(frame: Any, name: str) -> pa.Table:
                 f"{name}: the categories of column {field.name!r} must be strings or numbers (got "
                 f"type {kind}). Convert the column to strings"
             )
-        if pa.types.is_string_view(kind):  # of polars; Arrow cannot decode such dictionaries
+        if pa.types.is_string_view(field.type):  # of polars; Arrow cannot take rows of such columns
+            table = table.set_column(index, field.name, table.column(index).cast(pa.string()))
+        if pa.types.is_string_view(kind):  # the same; Arrow cannot decode such dictionaries
             chunks = [
                 pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(pa.string()))
                 for chunk in table.column(index).chunks

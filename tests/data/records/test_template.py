@@ -16,6 +16,7 @@ from numtok.data.records.template import (
     template_of,
 )
 from numtok.errors import DataError, UsageError
+from tests.cases import case
 
 
 def records_of(tmp_path: Path, content: str, name: str = "a.csv") -> Records:
@@ -113,6 +114,14 @@ def test_an_index_that_pandas_wrote_is_left_out_unless_it_is_chosen(tmp_path: Pa
     assert template_of(records, ["y"]).fields == ["x"]
     chosen = ["__index_level_0__"]
     assert template_of(records, ["y"], fields=chosen).fields == chosen
+
+
+def test_a_target_with_a_unit_is_named(tmp_path: Path) -> None:
+    for value, has_unit in (("5%", True), ("1.5 kg", True), ("soon", False), ("1e400", False)):
+        records = records_of(tmp_path, f"x,y\na,{value}\nb,{value}\n")
+        with case(value), pytest.raises(DataError) as raised:
+            check_targets(records, ["y"])
+        assert ("has a unit" in str(raised.value)) == has_unit
 
 
 def test_a_file_without_rows_is_named(tmp_path: Path) -> None:
