@@ -91,7 +91,7 @@ class UnreadDigits(msgspec.Struct, forbid_unknown_fields=True):
 
         >>> UnreadDigits(20, 5, {"pH0.0": 2, "0_0": 1}).note()
         '5 of 20 digits (25%) are not part of any number, in words such as pH0.0 (if these are \
-values, put a space before the digits), 0_0 (remove the underscores), with 0 for any digits'
+values, put a space before the digits), 0_0 (remove the underscores); 0 stands for any digits'
         """
         if not self.unread:
             return None
@@ -103,7 +103,7 @@ values, put a space before the digits), 0_0 (remove the underscores), with 0 for
         words = ", ".join(f"{', '.join(same)} ({advice})" for advice, same in by_remedy.items())
         count = f"{self.unread:,} of {self.digits:,} digits ({shown})"
         return (
-            f"{count} are not part of any number, in words such as {words}, with 0 for any digits"
+            f"{count} are not part of any number, in words such as {words}; 0 stands for any digits"
         )
 
 

@@ -94,6 +94,12 @@ def test_a_dry_run_shows_rows_and_keeps_nothing(numtok: Shell) -> None:
     assert "about: a flat near the park" in ran.out and "price: 100.50" in ran.out
 
 
+def test_data_without_a_test_split_have_a_note(numtok: Shell) -> None:
+    command = ("encode", "--scheme", "xval", write_csv("a.csv", homes()), "--target", "price")
+    assert "all rows are train rows" in numtok(*command).err
+    assert "all rows are" not in numtok(*command, "--split", "test=0.2").err
+
+
 def test_a_dry_run_of_long_rows_fits_the_terminal(
     numtok: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,7 @@ import msgspec
 
 from numtok.cli.output.figures import duration, number, share
 from numtok.cli.output.printing import Format, Rows, Size, print_dry_run, print_made, rows_by_split
+from numtok.data.reading.split_rule import TRAIN
 from numtok.declaration import settings_in
 from numtok.encoding.codec import Codec
 from numtok.encoding.row_twins import TWINS, twins_note
@@ -76,6 +77,8 @@ def print_result(result: Result, format: Format, quiet: bool) -> None:
 
 def _notes(artifact: Artifact, codec: Codec, unread: UnreadDigits) -> Iterator[str]:
     every, counts = artifact.manifest.counts, artifact.counts(_EncodeCounts)
+    if every.get(f"rows_{TRAIN}") == counts.rows:
+        yield f"all rows are {TRAIN} rows. To evaluate models: --split validation=0.1,test=0.1"
     for key, twins in sorted(every.items()):
         if key.startswith(TWINS):
             split = key.removeprefix(TWINS)
