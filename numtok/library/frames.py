@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from numtok.data.tables.frames import is_frame, write_frame
-from numtok.errors import NumtokError
+from numtok.errors import NumtokError, UsageError
 from numtok.store.store import SPOOL, Store
 
 Value = TypeVar("Value", bound=Any)
@@ -28,20 +28,28 @@ def frames_as_files(
     """Yield the arguments of a command with paths of Parquet files in place of data frames.
 
     The files are in a hidden folder of the store and are removed after the block. Errors that are
-    raised in the block call them ``frame``.
+    raised in the block call them ``frame``. Raises UsageError for a data frame of answers to score.
     """
-    accepted = _SETTINGS.get(config.__module__.rpartition(".")[2])
+    command = config.__module__.rpartition(".")[2]
+    accepted = _SETTINGS.get(command)
     with ExitStack() as stack:
 
         def as_file(value: Any) -> Any:
-            if accepted is None or not is_frame(value):
+            if not is_frame(value):
+                return value
+            if command == "score":
+                raise UsageError(
+                    "numtok.score reads files, not a data frame. For answers in memory: "
+                    "numtok.score_answers"
+                )
+            if accepted is None:
                 return value
             path = stack.enter_context(store.spool()) / _FILE
             write_frame(value, path, _NAME)
             stack.enter_context(named(path, _NAME))
             return str(path)
 
-        by_name = {name: as_file(settings[name]) for name in settings if name == accepted}
+        by_name = {name: as_file(settings[name]) for name in settings if accepted in (None, name)}
         yield [as_file(value) for value in arguments], {**settings, **by_name}
 
 

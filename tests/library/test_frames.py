@@ -108,6 +108,13 @@ def test_categories_of_polars_and_bytes_are_words(tmp_path: Path) -> None:
             assert table.counts["features"] == 1
 
 
+def test_answers_in_a_frame_are_scored_by_another_function(says: Says) -> None:
+    answers = pd.DataFrame({"answer": ["5"], "truth": [5]})
+    for given, named in (((answers,), {}), ((), {"files": answers}), (("a",), {"truth": answers})):
+        with case(given, named), says.raises(UsageError, "data frame", "score_answers"):
+            numtok.score(*given, **named)
+
+
 def test_values_without_text_are_refused(tmp_path: Path, says: Says) -> None:
     """Arrow would write periods and durations as a count of their unit."""
     columns: dict[str, Any] = {

@@ -277,7 +277,7 @@ def _baselines(
     ]
     note = " ".join(f"{name}: {LIMITS[name]}." for name in baselines if name in LIMITS)
     if any("skill" in str(row[0]) for row in rows):
-        note = f"{note} {SKILL[:1].upper()}{SKILL[1:]}."
+        note = f"{note} {SKILL[:1].upper()}{SKILL[1:]}.".lstrip()
     if best is not None:
         note = f"{best_line(best)}\n{note}"
     numbers = _count(own)

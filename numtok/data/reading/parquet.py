@@ -93,7 +93,7 @@ def _check_columns(part: FilePart, schema: pa.Schema, text_field: str) -> None:
     if (text_kind := _text_kind(schema, text_field)) is None:
         raise DataError(
             f"{part.shown} has no column {text_field!r} (columns: {', '.join(schema.names)}). "
-            "Name the text column: --text-field"
+            "Name the text column with --text-field, or a column to predict with --target"
         )
     allowed = {
         "id": ("a string or integer", "SIN"),

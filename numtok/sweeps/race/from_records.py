@@ -23,6 +23,7 @@ from numtok.evaluation.record_splits import target_values
 from numtok.evaluation.tabicl_rival import check_tabicl
 from numtok.models.heads.base import HEADS
 from numtok.models.presets import preset, trunk
+from numtok.models.pretrained.frozen import FrozenSource
 from numtok.numerals.policy import NumeralPolicy
 from numtok.registry import name_in
 from numtok.settings.race import Config
@@ -77,6 +78,8 @@ def enter_records(config: Config, store: Store, progress: Progress) -> Entered:
 def _entered(config: Config, store: Store, progress: Progress) -> Entered:
     progress(RaceProgress("", "reading the file"))
     check_tabicl()
+    for model in config.models:
+        FrozenSource.of(model)  # raises if there is none, before the file is read
     rendering.check_decimals(NumeralPolicy.parse(config.numerals or "default"))
     path, name = config.inputs[0], str(config.target)
     records = read_records(path, skip=config.on_error == "skip")
@@ -125,7 +128,7 @@ def _entered(config: Config, store: Store, progress: Progress) -> Entered:
         text_only=[each for each in rendered.template.fields if each not in inputs],
         text_preset=text_preset,
         table_preset=table_preset,
-        notes=[*rendered.notes, *split_notes, *entered.notes],
+        notes=[*rendered.notes, *split_notes, *entered.notes, *_unplanned(config)],
     )
 
 
@@ -184,7 +187,7 @@ def _pretrained(
     config: Config, rows: Artifact, store: Store, progress: Progress
 ) -> Iterator[tuple[str, Artifact]]:
     """Yield a table of hidden states for each pretrained model, with its label."""
-    if config.dry_run:  # the hidden states take minutes
+    if config.dry_run:
         return
     for model in config.models:
         progress(RaceProgress("", f"hidden states of {model}"))
@@ -196,6 +199,15 @@ def _pretrained(
         )
         made = features.run(settings, store, lambda *state: progress(RaceProgress("", *state)))
         yield model.rstrip("/").rpartition("/")[2].removeprefix(PREFIX), made.artifact
+
+
+def _unplanned(config: Config) -> Iterator[str]:
+    """Yield a note for each pretrained model that a dry run does not load."""
+    for model in config.models if config.dry_run else ():
+        yield (
+            f"Heads on the hidden states of {model} also race. They are not listed, because a dry "
+            "run does not compute the states, which takes minutes."
+        )
 
 
 def _described(

@@ -667,6 +667,10 @@ def test_heads_on_a_frozen_pretrained_model_race(tmp_path: Path) -> None:
     path.write_text("\n".join(["note,a,y", *lines]) + "\n")
     pretrained("gpt2", tmp_path / "model")
     model = f"hf:{tmp_path / 'model'}"
+    plan = raced(tmp_path, str(path), target="y", models=(model,), dry_run=True)
+    assert any(model in note for note in plan.notes)
+    with pytest.raises(UsageError, match="model-absent: folder not found"):
+        raced(tmp_path, str(path), target="y", models=(f"{model}-absent",), dry_run=True)
     result = raced(
         tmp_path, str(path), target="y", schemes=("mdn:2",), models=(model,), minutes=0.5
     )
