@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from numtok.data.reading.json_lines import json_lines, row_decoder
 from numtok.data.records.reader import JSON_LINES, has_fields
-from numtok.data.tables.file import CsvForm, csv_form, parsed, read_file
+from numtok.data.tables.file import CSV, CsvForm, csv_form, parsed, read_file
 from numtok.errors import DataError, UsageError
 from numtok.reports import QUANTILES, quantile_column
 
@@ -95,7 +95,7 @@ def _csv_rows(
     decimal: str | None,
 ) -> Iterator[bytes]:
     data = read_file(Path(path))
-    form = csv_form(data, decimal) if path.endswith(".csv") else CsvForm()
+    form = csv_form(data, decimal) if path.endswith(CSV) else CsvForm()
     rows = _csv_records(path, data, form)
     header = next(rows)
     endings = [f"_{target}" for target in targets] if len(targets) > 1 else [""]
@@ -123,7 +123,7 @@ def _is_finite(value: float | None) -> bool:
 def _csv_records(path: str, data: bytes, form: CsvForm) -> Iterator[list[str]]:
     """Yield the header and the rows of a CSV or Parquet file as CSV fields, as they were read."""
     table = parsed(path, data)
-    if path.endswith(".csv"):
+    if path.endswith(CSV):
         csv.field_size_limit(max(csv.field_size_limit(), len(data) + 1))
         text = data.decode("utf-8-sig", "surrogateescape")
         lines = io.StringIO(text, newline="")

@@ -18,7 +18,7 @@ from numtok.data.records.notation import notation_of
 from numtok.data.records.reader import FORMATS, JSON_LINES, read_records
 from numtok.data.records.typed import date_parts, is_date
 from numtok.data.tables.columns import feature_column, first_word, plain_strings
-from numtok.data.tables.file import check_format, check_names, csv_form, parsed, read_file
+from numtok.data.tables.file import CSV, check_format, check_names, csv_form, parsed, read_file
 from numtok.data.tables.table import Feature, decimal_of
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.conformal import Calibrated, Forecasts
@@ -147,13 +147,13 @@ def read_features(
     else:  # words in columns of categories, else the types of the file
         data, trained = read_file(Path(path)), decimal_of(wanted)
         table = parsed(path, data, categories, decimal=trained)
-        if path.endswith(".csv"):
+        if path.endswith(CSV):
             decimal = csv_form(data, trained).decimal
     present = table.column_names
     check_names(path, present)
     names = [feature.date or feature.name for feature in wanted]
     if lacking := [name for name in dict.fromkeys(names) if name not in present]:
-        is_csv = len(present) == 1 and path.endswith(".csv")
+        is_csv = len(present) == 1 and path.endswith(CSV)
         commas = ". Are fields separated by commas, semicolons or tabs?" if is_csv else ""
         raise UsageError(
             f"{path} has no column {listed(lacking)} (it has {listed(present)}){commas}. "

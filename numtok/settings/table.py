@@ -21,7 +21,10 @@ class Config(CommandSettings):
     """
 
     path: str = setting(
-        help=".csv with a header, or .parquet", metavar="FILE", argument=True, swept=False
+        help=".csv or .tsv with a header, .jsonl or .parquet",
+        metavar="FILE",
+        argument=True,
+        swept=False,
     )
     _: KW_ONLY
     target: str = setting(help="Column to predict", metavar="COLUMN", single=True)

@@ -33,6 +33,7 @@ from numtok.data.tables.columns import (
     write_columns,
 )
 from numtok.data.tables.file import (
+    CSV,
     CsvForm,
     check_format,
     check_names,
@@ -46,7 +47,7 @@ from numtok.settings.table import Config as Config
 from numtok.store.artifact import TABLE, Artifact, MadeArtifact, Parent
 from numtok.store.store import Store
 
-REVISION = 4
+REVISION = 5
 SPLIT = "test=0.2,validation=0.1,calibration=0.1"
 _CODE = r"^\s*[+-]?0(?:[0-9]|[xX])"  # codes such as 00037 or 0x1F
 _MAYBE_CODE = re.compile(rb"[\s,;\"][+-]?0[0-9xX]")
@@ -59,7 +60,7 @@ def table_of(path: str, target: str, store: Store) -> Artifact:
     """
     if not path.endswith(FORMATS):
         raise UsageError(
-            f"--target only applies to table files ({' or '.join(FORMATS)}), not to {path}. Remove "
+            f"--target only applies to table files ({', '.join(FORMATS)}), not to {path}. Remove "
             "--target"
         )
     return run(Config(path, target=target), store).artifact
@@ -99,7 +100,7 @@ def run(config: Config, store: Store, records: Records | None = None) -> MadeArt
         columns, notes = _columns(config, typed, rule, records), typed.notes
         codes: Iterator[str] = iter(())
         decimal = None
-        if config.path.endswith(".csv"):
+        if config.path.endswith(CSV):
             form = csv_form(data)
             decimal = form.decimal if form.separator != "," else None
             notes = [note for note in (form.note, *notes) if note is not None]
@@ -186,7 +187,7 @@ def _check_selected(config: Config, names: Sequence[str]) -> None:
     the same name."""
     check_names(config.path, names)
     hint = ""
-    if len(names) == 1 and config.path.endswith(".csv"):
+    if len(names) == 1 and config.path.endswith(CSV):
         hint = "The file has only one column: separate cells by commas, semicolons or tabs"
     for option, selected in (
         ("target", [config.target]),

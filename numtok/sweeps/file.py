@@ -294,7 +294,7 @@ def _named_data(file: _SweepFile) -> Iterator[tuple[Point, Source]]:
             yield from (({**point, **more}, config) for more, config in table.points(path=item))
         elif Path(item).is_file():
             raise UsageError(
-                f"{file.path}: {item} is not a table ({' or '.join(FORMATS)}). For texts, add "
+                f"{file.path}: {item} is not a table ({', '.join(FORMATS)}). For texts, add "
                 "[encode] with a scheme"
             )
         else:

@@ -70,11 +70,12 @@ def encoded(numtok: Shell, *arguments: str) -> Path:
 def test_every_format_gives_the_same_rows(numtok: Shell) -> None:
     rows = homes()
     write_csv("a.csv", rows)
+    write_csv("a.tsv", rows, "\t")
     write_jsonl("a.jsonl", rows)
     columns = {name: [str(row[name]) for row in rows] for name in rows[0]}
     pq.write_table(pa.table(columns), "a.parquet")
     found = []
-    for name in ("a.csv", "a.jsonl", "a.parquet"):
+    for name in ("a.csv", "a.tsv", "a.jsonl", "a.parquet"):
         options = ("--target", "price", "--split", "test=0.2", "--name", name.replace(".", "-"))
         folder = encoded(numtok, name, *options)
         split = read_split(Store(Path("artifacts")).resolve(str(folder)), "test")
@@ -84,7 +85,7 @@ def test_every_format_gives_the_same_rows(numtok: Shell) -> None:
         codec = Codec.read(folder / SCHEME_FILE)
         assert codec.template is not None
         assert codec.template.fields == ["about", "rooms", "sold"]
-    assert found[0] == found[1] == found[2] and len(found[0][0]) > 3
+    assert all(rows == found[0] for rows in found) and len(found[0][0]) > 3
 
 
 def test_a_dry_run_shows_rows_and_keeps_nothing(numtok: Shell) -> None:
@@ -133,6 +134,8 @@ def test_predictions_of_a_csv_are_a_csv(numtok: Shell) -> None:
     for predicted in found:
         levels = [float(predicted[name]) for name in LEVELS]
         assert levels == sorted(levels) and levels[0] < float(predicted["predicted"]) < levels[-1]
+    of_tabs = numtok("predict", "m", write_csv("new.tsv", rows, "\t"))
+    assert list(csv.DictReader(io.StringIO(of_tabs.out), delimiter="\t")) == found
     write_csv("bare.csv", [{"rooms": 3}])
     ran = numtok("predict", "m", "bare.csv")
     assert ran.code == 2 and "unknown column 'about'" in ran.err and ran.out == ""

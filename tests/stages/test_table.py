@@ -364,7 +364,7 @@ def test_options_that_cannot_be_used_are_told(here: Path, says: Says) -> None:
     (here / "folder.csv").mkdir()
     both: dict[str, Any] = {"features": ("x",), "drop": ("x",)}
     for path, options, *told in (
-        ("a.txt", {}, "a.txt: ", ".csv or .parquet"),
+        ("a.txt", {}, "a.txt: ", ".csv, .tsv, .parquet"),
         ("b.csv", {}, "b.csv: file not found"),
         ("a.csv", {"split": "test=0.5"}, "--split ", "the column 'split' of a.csv", "drop split)"),
         ("a.csv", both, "--features and --drop", "Choose one"),

@@ -17,6 +17,7 @@ from numtok.data.reading.streams import is_stdin
 from numtok.data.records.columns import ColumnKind, column_of
 from numtok.data.records.notation import WITH_COMMA, WITH_POINT, Notation, plain_numbers
 from numtok.data.tables.file import (
+    CSV,
     SKIP_ROWS,
     check_names,
     check_width,
@@ -28,7 +29,7 @@ from numtok.errors import DataError, UsageError, unknown
 
 #: Endings of files with records.
 JSON_LINES = tuple(rows + end for rows in (".jsonl", ".ndjson") for end in ("", ".gz", ".zst"))
-FORMATS = (".csv", ".parquet", *JSON_LINES)
+FORMATS = (*CSV, ".parquet", *JSON_LINES)
 _FIRST = 100  # records that are read to find a field
 
 
@@ -164,7 +165,7 @@ def read_records(path: str, *, skip: bool | None = None) -> Records:
         raise UsageError("records cannot be read from standard input. Pass a file")
     if path.endswith(JSON_LINES):
         return _of_json(path, skip)
-    if path.endswith(".csv"):
+    if path.endswith(CSV):
         return _of_csv(path, read_file(Path(path)), skip)
     if path.endswith(".parquet"):
         return records_of(parsed(path, read_file(Path(path))), path)

@@ -25,7 +25,7 @@ from numtok.data.records.reader import FORMATS, JSON_LINES, Records, has_fields,
 from numtok.data.records.row_template import TEMPLATE, RowTemplate
 from numtok.data.records.splits import SPLIT, has_splits, splits_of
 from numtok.data.records.template import cells, check_targets, proposals, rendered, template_of
-from numtok.data.tables.file import SKIP_ROWS, parquet_names
+from numtok.data.tables.file import CSV, SKIP_ROWS, parquet_names
 from numtok.errors import DataError, UsageError, file_not_found
 from numtok.files import Sink
 from numtok.names import join_names
@@ -176,7 +176,7 @@ def is_records(inputs: Sequence[str]) -> bool:
     if len(inputs) != 1 or not inputs[0].endswith(FORMATS):
         return False
     path = Path(inputs[0])
-    if path.suffix == ".csv" and not is_address(inputs[0]) and not path.exists():
+    if path.suffix in CSV and not is_address(inputs[0]) and not path.exists():
         raise file_not_found(path)
     return path.is_file()
 
@@ -192,7 +192,7 @@ def has_target(inputs: Sequence[str], target: str) -> bool:
     [path] = inputs
     if path.endswith(JSON_LINES):
         return has_fields(path, [target])
-    return path.endswith(".csv") or target in parquet_names(path)
+    return path.endswith(CSV) or target in parquet_names(path)
 
 
 def _command(config: Any, template: RowTemplate) -> list[str]:

@@ -15,7 +15,7 @@ from numtok.data.records.columns import column_of
 from numtok.data.records.dates import dates_of
 from numtok.data.records.reader import JSON_LINES, read_records
 from numtok.data.tables.columns import plain_strings
-from numtok.data.tables.file import csv_form, parsed
+from numtok.data.tables.file import CSV, csv_form, parsed
 
 #: Parts of a date that become features, with their functions in Arrow.
 DATE_PARTS = {
@@ -52,7 +52,7 @@ def typed_columns(path: str, data: bytes, *, skip: bool) -> TypedColumns:
         table, decimal = read_records(path, skip=skip).table, "."
     else:
         table = parsed(path, data, skip=skip)
-        decimal = csv_form(data).decimal if path.endswith(".csv") else "."
+        decimal = csv_form(data).decimal if path.endswith(CSV) else "."
     return with_types(table, decimal)
 
 

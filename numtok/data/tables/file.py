@@ -19,8 +19,10 @@ from numtok.data.reading.first_bytes import check_utf8
 from numtok.data.records.notation import decimal_mark
 from numtok.errors import DataError, UsageError, file_not_found
 
-FORMATS = (".csv", ".parquet")
-SEPARATORS = (",", ";", "\t")  # of fields, in the order in which the header is searched
+CSV = (".csv", ".tsv")
+FORMATS = (*CSV, ".parquet")
+#: Separators of fields, in the order in which the header is searched: names may have commas.
+SEPARATORS = ("\t", ",", ";")
 #: Arrow's message for a row of another length. It counts the header as the first row.
 _LENGTH = re.compile("Row #([0-9]+): Expected ([0-9]+) columns, got ([0-9]+)")
 _BREAK = re.compile(rb"\r\n|\n|\r")
@@ -35,7 +37,7 @@ _COLUMNS = 20_000  # maximum: each takes 30 kB here and in later stages, even wi
 def check_format(path: str, formats: tuple[str, ...]) -> None:
     """Raise UsageError if a file name has none of the given endings."""
     if not path.endswith(formats):
-        raise UsageError(f"{path}: unknown format; the name must end in {' or '.join(formats)}")
+        raise UsageError(f"{path}: unknown format; the name must end in {', '.join(formats)}")
 
 
 def read_file(path: Path) -> bytes:
@@ -72,7 +74,7 @@ class CsvForm(NamedTuple):
 def csv_form(data: bytes, decimal: str | None = None) -> CsvForm:
     """Detect the field separator and the decimal mark of a CSV file.
 
-    The separator is the first of comma, ``;`` and tab that the header contains. If it is not a
+    The separator is the first of tab, comma and ``;`` that the header contains. If it is not a
     comma, the columns that Arrow cannot read as numbers determine the decimal mark
     (:func:`~numtok.data.records.notation.decimal_mark`).
 

@@ -15,6 +15,7 @@ from numtok.data.reading.split_rule import TRAIN
 from numtok.data.records import rendering
 from numtok.data.records.reader import Records, read_records
 from numtok.data.records.splits import has_splits
+from numtok.data.tables.file import CSV
 from numtok.data.tables.table import read_table_of
 from numtok.encoding.model_folder import PREFIX
 from numtok.encoding.schemes.base import SCHEMES
@@ -55,7 +56,7 @@ def is_records(config: Config) -> bool:
     path = config.inputs[0]
     if config.target is not None:
         return rendering.has_target(config.inputs, config.target)
-    if rendering.is_records(config.inputs) and path.endswith(".csv"):
+    if rendering.is_records(config.inputs) and path.endswith(CSV):
         names = ", ".join(filter(None, read_records(path).names))
         raise UsageError(
             f"{path} is a table and needs a column to predict. Pass --target, one of {names}"

@@ -13,6 +13,7 @@ from functools import partial
 import msgspec
 
 from numtok.data.records.reader import FORMATS
+from numtok.data.tables.file import CSV
 from numtok.errors import UsageError
 from numtok.reports import INTERVAL_LEVEL
 from numtok.setting_words import command_line
@@ -210,7 +211,7 @@ def _entrance(config: Config, store: Store) -> Callable[[Config, Store, Progress
     if is_records(config):
         return enter_records
     for name in config.inputs:
-        if name.endswith(".csv"):
+        if name.endswith(CSV):
             raise UsageError(f"{name} is a table and cannot be combined with other inputs")
     of_table = len(config.inputs) == 1 and is_stored_table(config.inputs[0], store)
     return enter_table if of_table else enter_texts

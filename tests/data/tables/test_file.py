@@ -24,6 +24,7 @@ def test_the_header_decides_the_separator_and_the_columns_the_decimal_mark() -> 
         ("a;b\n$5;1.500\n€7;2.250\n", CsvForm(";", "."), {"a": ["$5", "€7"], "b": [1.5, 2.25]}),
         ("a;b\n5 €;1\n7,50 €;2\n", CsvForm(";", ","), {"a": ["5 €", "7,50 €"], "b": [1, 2]}),
         ("a\tb\n0.25\tx, y\n", CsvForm("\t", "."), {"a": [0.25], "b": ["x, y"]}),
+        ("a, b\tc\n1\t2\n", CsvForm("\t", "."), {"a, b": [1], "c": [2]}),
         ("\ta\n0\t0,5\n", CsvForm("\t", ","), {"": [0], "a": [0.5]}),
     ):
         marked = MARK + text.replace("\n", "\r\n").encode()
