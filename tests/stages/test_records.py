@@ -105,10 +105,12 @@ def test_a_dry_run_of_long_rows_fits_the_terminal(
     numtok: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    write_csv("a.csv", [row | {"about": "a flat near the park " * 9} for row in homes()])
+    write_csv("a.csv", [row | {"about": "a flat near the park " * 900} for row in homes()])
     options = ("--scheme", "xval", "a.csv", "--target", "price", "--fields", "about", "--dry-run")
     ran = numtok("encode", *options)
-    assert ran.code == 0 and max(map(len, ran.out.splitlines())) <= 80
+    lines = ran.out.splitlines()
+    assert ran.code == 0 and max(map(len, lines)) <= 80 and len(lines) < 60
+    assert "about: a flat" in ran.out and "price: 100.50" in ran.out
 
 
 @pytest.mark.parametrize("command", ["race", "profile", "encode --scheme xval"])

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 SCHEMA = 1  # version of the JSON output
 _UNFOLDED_LINE = 1 << 16  # characters, more than any table has
+_SHOWN = 1_000  # characters of a row of text in a dry run
 
 
 class Format(StrEnum):
@@ -248,14 +249,22 @@ def print_dry_run(
     ref: str, rows: Sequence[tuple[str, object]], format: Format, texts: Sequence[str] = ()
 ) -> None:
     """Print the REF of the artifact that a run would make, and a table of what it would contain.
-    ``texts`` are its first rows; on a terminal, they have a table of their own, which wraps."""
+    ``texts`` are its first rows. On a terminal, they have a table of their own, which wraps, and
+    the middle of long rows is left out."""
     facts: Rows = [("would make", ref), *rows]
     if format is not Format.TABLE:
         facts += [(f"row {row}", text) for row, text in enumerate(texts, 1)]
     print_table("dry run", _facts_columns(format), facts, format)
     if texts and format is Format.TABLE:
         print()
-        print_table("", ("row", "text"), list(enumerate(texts, 1)))
+        print_table("", ("row", "text"), list(enumerate(map(_without_middle, texts), 1)))
+
+
+def _without_middle(text: str) -> str:
+    """Shorten a long text to its begin and its end, where targets are."""
+    if len(text) <= _SHOWN:
+        return text
+    return f"{text[: _SHOWN // 2]} [...] {text[-_SHOWN // 2 :]}"
 
 
 def _facts_columns(format: Format) -> tuple[str, str]:

@@ -80,7 +80,7 @@ def _entered(config: Config, store: Store, progress: Progress) -> Entered:
     progress(RaceProgress("", "reading the file"))
     check_tabicl()
     for model in config.models:
-        FrozenSource.of(model)  # raises if there is none, before the file is read
+        FrozenSource.of(model)  # raises an error before the file is read
     rendering.check_decimals(NumeralPolicy.parse(config.numerals or "default"))
     path, name = config.inputs[0], str(config.target)
     records = read_records(path, skip=config.on_error == "skip")
