@@ -182,11 +182,23 @@ class _Child:
         elif seconds > run.limit or (run.until and any(Path(run.folder).glob(run.until))):
             os.kill(self._pid, signal.SIGKILL)
         elif run.signal and seconds > run.after:
-            struck = psutil.Process(self._pid).children() if run.worker else [self._pid]
-            for process in struck[:1]:
-                os.kill(getattr(process, "pid", process), run.signal)
+            for pid in (_workers(self._pid) if run.worker else [self._pid])[:1]:
+                os.kill(pid, run.signal)
                 self.run = replace(run, signal=0)
         return self.found is not None
+
+
+def _workers(pid: int) -> list[int]:
+    """Return the worker processes of a command, without Python's resource tracker: if that is
+    killed, Python starts another one, which prints a traceback for each name it does not know."""
+    return [child.pid for child in psutil.Process(pid).children() if not _is_tracker(child)]
+
+
+def _is_tracker(child: psutil.Process) -> bool:
+    try:
+        return "resource_tracker" in " ".join(child.cmdline())
+    except psutil.Error:  # it has just ended
+        return False
 
 
 def _run(run: Run, streams: Sequence[Path]) -> NoReturn:

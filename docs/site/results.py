@@ -29,7 +29,8 @@ _METHODS = {  # methods with intervals, and their names in tables
 }
 _COMPARED = ("exact-match", "median-relative-error", "r2")
 _FAIR = sorted(path.stem for path in (RESULTS / "fair-comparison").glob("*.csv"))
-_TEXTS = ("artworks", "computers", "molecules")  # sets of the fair comparison with fewer encodings
+#: Parts of the fair comparison with fewer encodings.
+_PARTIAL = ("artworks", "computers", "molecules", "sums-longer")
 _ORACLES = ("quantization", "nearest")  # not baselines, because they use the true values
 _INTERVAL = ("figure", "low", "high")
 _SKILL = ("skill", "skill_low", "skill_high")
@@ -225,7 +226,7 @@ def fair_skill() -> Table:
     """
     cells: dict[str, dict[str, str]] = {}
     means: dict[str, list[float]] = {}
-    short = [data for data in _FAIR if data not in _TEXTS]
+    short = [data for data in _FAIR if data not in _PARTIAL]
     for data in short:
         for label, lines in _fair_results(data).items():
             skill = lines["field-skill"]
