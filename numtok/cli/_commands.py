@@ -28,7 +28,7 @@ _SYNONYMS: Mapping[str, str] = {
 
 
 def command_module(command: str) -> Any:
-    """Return the module of a command."""
+    """Import and return the module that implements a command, such as ``numtok.cli.encode``."""
     return pkgutil.resolve_name(f"numtok.cli.{command.replace('-', '_')}")
 
 
