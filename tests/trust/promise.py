@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 _MEMORY = Path("/dev/shm")
-_FOLDERS = re.compile(r'(?<=File ")[^"]*?(?=(?:numtok|site-packages)/)')  # local paths
+_FOLDERS = re.compile(r'(?<=File ")[^"]*?(?=(?:numtok|lib/python[0-9.]+)/)')  # local paths
 _MOST = 10  # a run ends after this many broken cases
 
 
