@@ -18,8 +18,9 @@ import numpy as np
 import pyarrow as pa
 
 from numtok.data.reading.json_lines import json_lines, row_decoder
+from numtok.data.reading.sources import CSV
 from numtok.data.records.reader import JSON_LINES, has_fields
-from numtok.data.tables.file import CSV, CsvForm, csv_form, parsed, read_file
+from numtok.data.tables.file import CsvForm, csv_form, parsed, read_file
 from numtok.errors import DataError, UsageError
 from numtok.reports import QUANTILES, quantile_column
 

@@ -13,12 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from numtok.arrays import Floats
+from numtok.data.reading.sources import CSV
 from numtok.data.records.dates import date_format, dates_of
 from numtok.data.records.notation import notation_of
 from numtok.data.records.reader import FORMATS, JSON_LINES, read_records
 from numtok.data.records.typed import date_parts, is_date
 from numtok.data.tables.columns import feature_column, first_word, plain_strings
-from numtok.data.tables.file import CSV, check_format, check_names, csv_form, parsed, read_file
+from numtok.data.tables.file import check_format, check_names, csv_form, parsed, read_file
 from numtok.data.tables.table import Feature, decimal_of
 from numtok.errors import DataError, UsageError
 from numtok.evaluation.conformal import Calibrated, Forecasts

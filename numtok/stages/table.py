@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from numtok.data.reading.sources import as_name
+from numtok.data.reading.sources import CSV, as_name
 from numtok.data.reading.split_rule import SplitRule, split_twice
 from numtok.data.records.columns import index_reason
 from numtok.data.records.reader import FORMATS, Records, read_records
@@ -33,7 +33,6 @@ from numtok.data.tables.columns import (
     write_columns,
 )
 from numtok.data.tables.file import (
-    CSV,
     CsvForm,
     check_format,
     check_names,

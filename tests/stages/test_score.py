@@ -180,8 +180,9 @@ def test_rows_that_cannot_be_scored_are_one_line(numtok: Shell, says: Says) -> N
 
 
 def test_answers_in_a_table_are_to_be_converted(numtok: Shell, says: Says) -> None:
-    Path("a.csv").write_text("id,answer,truth\n1,5,5\n")
-    says.refused(numtok("score", "a.csv"), 2, "a.csv is CSV", "JSON Lines")
+    for name, kind, separator in (("a.csv", "CSV", ","), ("a.tsv", "TSV", "\t")):
+        Path(name).write_text("id,answer,truth\n1,5,5\n".replace(",", separator))
+        says.refused(numtok("score", name), 2, f"{name} is {kind}", "JSON Lines")
 
 
 def test_two_files_must_agree_on_the_true_values(numtok: Shell, says: Says) -> None:

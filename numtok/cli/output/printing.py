@@ -261,7 +261,7 @@ def print_dry_run(
 
 
 def _without_middle(text: str) -> str:
-    """Shorten a long text to its begin and its end, where targets are."""
+    """Shorten a long text to its beginning and its end, where targets are."""
     if len(text) <= _SHOWN:
         return text
     return f"{text[: _SHOWN // 2]} [...] {text[-_SHOWN // 2 :]}"

@@ -20,7 +20,7 @@ from numtok.data.reading.streams import STDIN, is_stdin, lines, opened
 from numtok.data.reading.validation_reasons import reworded, validation_reason
 from numtok.errors import DataError, StoreError, UsageError, file_not_found
 
-_TABLES = {"csv": "CSV", "parquet": "Parquet"}  # formats that users pass by mistake
+_TABLES = {"csv": "CSV", "tsv": "TSV", "parquet": "Parquet"}  # formats that users pass by mistake
 
 
 class KeyTwice(ValueError):

@@ -18,8 +18,8 @@ _SPLIT_OF = {
     CALIBRATION: CALIBRATION,
     **dict.fromkeys(("validation", "valid", "val", "dev"), "validation"),
 }
-_TABLES = (".csv", ".tsv")
-_OTHER_DATA = (".json", ".txt", ".csv", ".tsv", ".arrow", ".gz", ".zst", ".zstd", ".bz2", ".xz")
+CSV = (".csv", ".tsv")  # endings of tables as text
+_OTHER_DATA = (*CSV, ".json", ".txt", ".arrow", ".gz", ".zst", ".zstd", ".bz2", ".xz")
 _PACKINGS = {"": "jsonl", ".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 FORMATS = {
     **{rows + end: form for rows in (".jsonl", ".ndjson") for end, form in _PACKINGS.items()},
@@ -174,7 +174,7 @@ def _files_below(path: Path, note: Callable[[str], None]) -> list[Path]:
 def _check_format(path: Kept) -> Kept:
     """Return the path. Raises UsageError if its format cannot be read as rows."""
     if _format_of(path) is None:
-        if path.name.endswith(_TABLES):
+        if path.name.endswith(CSV):
             raise UsageError(
                 f"{path} is a table. Name a column of numbers to predict with --target; for text "
                 'without a target, write each row as a line {"text": "..."} of a .jsonl file'
@@ -229,7 +229,7 @@ def _readable(
 
 
 def _files_of_artifact(ref: str, split: str | None, resolve: Resolve) -> list[InputFile]:
-    if _format_of(Path(ref)) or ref.endswith(_TABLES):
+    if _format_of(Path(ref)) or ref.endswith(CSV):
         raise file_not_found(ref)
     try:
         artifact = resolve(ref, kinds={DATA})

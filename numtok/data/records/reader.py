@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from numtok.data.reading.json_lines import check_characters, json_lines
+from numtok.data.reading.sources import CSV
 from numtok.data.reading.streams import is_stdin
 from numtok.data.records.columns import ColumnKind, column_of
 from numtok.data.records.notation import WITH_COMMA, WITH_POINT, Notation, plain_numbers
 from numtok.data.tables.file import (
-    CSV,
     SKIP_ROWS,
     check_names,
     check_width,

@@ -19,13 +19,13 @@ import pyarrow.parquet as pq
 
 from numtok import files
 from numtok.data.reading.addresses import is_address
-from numtok.data.reading.sources import as_name
+from numtok.data.reading.sources import CSV, as_name
 from numtok.data.reading.split_rule import TRAIN, SplitRule, split_twice
 from numtok.data.records.reader import FORMATS, JSON_LINES, Records, has_fields, read_records
 from numtok.data.records.row_template import TEMPLATE, RowTemplate
 from numtok.data.records.splits import SPLIT, has_splits, splits_of
 from numtok.data.records.template import cells, check_targets, proposals, rendered, template_of
-from numtok.data.tables.file import CSV, SKIP_ROWS, parquet_names
+from numtok.data.tables.file import SKIP_ROWS, parquet_names
 from numtok.errors import DataError, UsageError, file_not_found
 from numtok.files import Sink
 from numtok.names import join_names

@@ -11,11 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from numtok.data.reading.sources import CSV
 from numtok.data.records.columns import column_of
 from numtok.data.records.dates import dates_of
 from numtok.data.records.reader import JSON_LINES, read_records
 from numtok.data.tables.columns import plain_strings
-from numtok.data.tables.file import CSV, csv_form, parsed
+from numtok.data.tables.file import csv_form, parsed
 
 #: Parts of a date that become features, with their functions in Arrow.
 DATE_PARTS = {

@@ -16,10 +16,10 @@ import pyarrow.parquet as pq
 
 from numtok import files
 from numtok.data.reading.first_bytes import check_utf8
+from numtok.data.reading.sources import CSV
 from numtok.data.records.notation import decimal_mark
 from numtok.errors import DataError, UsageError, file_not_found
 
-CSV = (".csv", ".tsv")
 FORMATS = (*CSV, ".parquet")
 #: Separators of fields, in the order in which the header is searched: names may have commas.
 SEPARATORS = ("\t", ",", ";")

@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from numtok.arrays import Floats
+from numtok.data.reading.sources import CSV
 from numtok.data.reading.split_rule import TRAIN
 from numtok.data.records import rendering
 from numtok.data.records.reader import Records, read_records
 from numtok.data.records.splits import has_splits
-from numtok.data.tables.file import CSV
 from numtok.data.tables.table import read_table_of
 from numtok.encoding.model_folder import PREFIX
 from numtok.encoding.schemes.base import SCHEMES

@@ -12,8 +12,8 @@ from functools import partial
 
 import msgspec
 
+from numtok.data.reading.sources import CSV
 from numtok.data.records.reader import FORMATS
-from numtok.data.tables.file import CSV
 from numtok.errors import UsageError
 from numtok.reports import INTERVAL_LEVEL
 from numtok.setting_words import command_line
